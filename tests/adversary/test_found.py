@@ -18,7 +18,7 @@ from adversary.generator import Case, case, decimals_of
 from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
-from cellguard.methods.adjust.task import _pulled_inside
+from cellguard.methods.adjust.task import _adjustment_pulled_inside
 from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
 
@@ -396,7 +396,7 @@ def test_an_adjusted_cell_does_not_leave_its_bounds_by_the_tolerance_of_a_progra
     assert run_case(20261121, 2259, ["adjust"]).found == []
     table = square([[20.0, 50, 10], [8, 19, 22]], sensitive=[5], lower=[9.0], upper=[9.0])
     movement = table.values * np.where(np.arange(table.n_cells) == 1, 1 + 1e-8, -0.5)
-    inside = _pulled_inside(table.with_(ub=2 * table.values), movement)
+    inside = _adjustment_pulled_inside(table.with_(ub=2 * table.values), movement)
     assert movement[1] > table.values[1] >= inside[1]
     assert np.allclose(inside, movement, rtol=2e-8, atol=0)  # all of it, so that sums hold
 

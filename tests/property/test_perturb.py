@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 import cellguard as cg
 from builders import with_margins
 from cellguard.exceptions import LevelError
-from cellguard.methods.demands import asked_cells, demands_of
-from cellguard.methods.perturb.cell_limits import CellLimits, Drawn, draw_to_multiples, make_limits
+from cellguard.methods.demands import demanded_cells, demands_of
+from cellguard.methods.perturb.cell_limits import CellLimits, Drawn, limits_of_perturbation, perturb_to_multiples
 from cellguard.nouns.levels import required_levels
 from cellguard.nouns.release import Status
 
@@ -49,9 +49,9 @@ def drawn_limits(t: cg.Table, seed: int = 0) -> CellLimits:
     needs = [required_levels(t, attacker) for attacker in t.attackers]
     rng = np.random.default_rng(seed)
     bases = np.full(t.n_cells, BASE)
-    target = draw_to_multiples(t.values, bases, asked_cells(t.n_cells, needs), rng, nearest=False)
+    target = perturb_to_multiples(t.values, bases, demanded_cells(t.n_cells, needs), rng, nearest=False)
     drawn = Drawn(distance=bases, target=target, unit=1.0)
-    return make_limits(t, demands_of(t, needs), drawn, rng).sided()
+    return limits_of_perturbation(t, demands_of(t, needs), drawn, rng).sided()
 
 
 def giant_model(t: cg.Table, limits: CellLimits) -> float:

@@ -66,10 +66,10 @@ class Deadline:
 
     def __reduce__(self) -> tuple[object, tuple[float]]:
         # clocks that start with the machine differ between machines: on its way a deadline is told by the calendar's
-        return _arrived, (self.at - now() + time.time(),)
+        return _deadline_from_wall_clock, (self.at - now() + time.time(),)
 
 
-def _arrived(wall: float) -> Deadline:
+def _deadline_from_wall_clock(wall: float) -> Deadline:
     return Deadline(wall - time.time() + now())
 
 

@@ -14,14 +14,14 @@ from contextlib import AbstractContextManager
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["all_cores", "blas_threads", "on_one_blas_thread", "side_by_side"]
+__all__ = ["all_cores", "blas_threads", "on_one_blas_thread", "tasks_on_threads"]
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
 @cache
-def _controller() -> Any:
+def _blas_controller() -> Any:
     import scipy.linalg  # noqa: F401 - its library must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
@@ -30,7 +30,7 @@ def _controller() -> Any:
 
 def blas_threads(n: int = 1) -> AbstractContextManager[Any]:
     """Return a context in which matrix products and factors use so many threads."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=n)
+    limit: AbstractContextManager[Any] = _blas_controller().limit(limits=n)
     return limit
 
 
@@ -50,12 +50,12 @@ def all_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def side_by_side(threads: int, tasks: Sequence[Callable[[], _Result]]) -> list[_Result]:
+def tasks_on_threads(threads: int, tasks: Sequence[Callable[[], _Result]]) -> list[_Result]:
     """Do tasks on so many threads and return what they return, in their order.
 
     Tasks must not depend on each other's progress: then the number of threads changes nothing but the time.
 
-    >>> side_by_side(2, [lambda: 1, lambda: 2, lambda: 3])
+    >>> tasks_on_threads(2, [lambda: 1, lambda: 2, lambda: 3])
     [1, 2, 3]
     """
     if threads <= 1 or len(tasks) <= 1:

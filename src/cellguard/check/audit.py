@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.clock import Deadline, now
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray

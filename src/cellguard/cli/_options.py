@@ -143,7 +143,7 @@ class ReleaseAsked:
     def read(self, table_path: Path, path: Path) -> Release:
         """Read the table, and what was published of it."""
         from cellguard.check.read_release import read_release
-        from cellguard.methods.options import margins, read_bases
+        from cellguard.methods.options import margins_of_method_option, read_method_bases
 
         table = TableAsked(
             path=table_path, levels=self.levels, bounds=self.bounds, insiders=self.insiders, whole=self.integer
@@ -152,11 +152,11 @@ class ReleaseAsked:
             table.load(),
             path,
             method=self.method,
-            base=None if self.base is None else read_bases(self.base),
+            base=None if self.base is None else read_method_bases(self.base),
             step=self.step,
             distance=self.distance,
             keep_multiples=self.keep_multiples,
-            keep=margins(list(self.keep or ())),
+            keep=margins_of_method_option(list(self.keep or ())),
             ignore=self.ignore or (),
             marks_only=self.marks_only,
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import aggregate
+from cellguard._engine.space.cell_grid import sums_on_cell_grid
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, raise_if_missing
 from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
@@ -291,7 +291,7 @@ def geography(
     for d, name in enumerate(names, 1):
         parts = _randomly_divided_totals(rng, totals, _INCOME_SUPPORT[name])
         here = (cells[:, [e for e in range(1, len(dims)) if e != d]] == 0).all(axis=1)  # this division, and the totals
-        values[here] = aggregate(
+        values[here] = sums_on_cell_grid(
             parts, [sums, dims[name].matrix()], cells[here][:, [0, d]], (len(area), len(dims[name]))
         )
     return _generated_table_of_counts(dims, cells, values, f"geography-{seed}", threshold)
@@ -341,7 +341,7 @@ def census(
     chance /= chance.sum()
     sizes = _ward_sizes(rng, wards, mean, 0.5)
     leaves = rng.poisson(sizes[:, None, None, None] * chance * rng.exponential(1.0, (wards, *chance.shape)))
-    values = aggregate(
+    values = sums_on_cell_grid(
         leaves.astype(float), [h.matrix() for h in dims.values()], cells, [len(h) for h in dims.values()]
     )
     return _generated_table_of_counts(dims, cells, values, f"census-{seed}", threshold, between_areas="inner")

@@ -22,7 +22,7 @@ from cellguard.experiments._framework import (
     row_beside_paper,
 )
 from cellguard.methods.perturb.verb import perturb
-from cellguard.methods.round.unbiased import tossed
+from cellguard.methods.round.unbiased import rounded_by_coin
 from cellguard.methods.round.verb import round as round_table
 from cellguard.nouns.table import Table
 
@@ -298,7 +298,7 @@ AREAS = Experiment(
 def _run_unbiased_experiment(work: Figures) -> Figures:
     table = census(work["seed"], **_PART[work["instance"]])
     a = table.values
-    rounded = {"phi(a) alone": tossed(a, np.full(len(a), _BASE), work["seed"])}
+    rounded = {"phi(a) alone": rounded_by_coin(a, np.full(len(a), _BASE), work["seed"])}
     begin = time.process_time()
     for name, objective in (("distance", "distance"), ("towards phi(a)", "coins"), ("towards xi(a)", "unbiased")):
         release = round_table(

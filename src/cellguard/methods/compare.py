@@ -20,7 +20,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["HEADINGS", "Comparison", "compare", "measured"]
+__all__ = ["HEADINGS", "Comparison", "compare", "measured_for_comparison"]
 
 HEADINGS = {
     "status": "status",
@@ -102,7 +102,7 @@ def compare(
     rows, releases = [], {}
     for method in wanted:
         name = method.name
-        options = _options(method, table, base=base, norm=norm)
+        options = _options_to_compare(method, table, base=base, norm=norm)
         if progress is not None:
             progress(name)
         begin = now()
@@ -116,11 +116,11 @@ def compare(
             continue
         seconds = now() - begin
         releases[name] = release
-        rows.append(measured(method, release, release.audit(exact=True), seconds, options))
+        rows.append(measured_for_comparison(method, release, release.audit(exact=True), seconds, options))
     return Comparison(table=table, rows=tuple(rows), releases=releases)
 
 
-def _options(method: Method, table: Table, **asked: Any) -> dict[str, Any]:
+def _options_to_compare(method: Method, table: Table, **asked: Any) -> dict[str, Any]:
     """Return what a comparison asks of a method: a gap of a thousandth, and of what is asked for what it has."""
     options = {name: value for name, value in asked.items() if method.option(name) is not None}
     if method.option("gap") is not None:
@@ -133,7 +133,7 @@ def _comparison_row(method: str, status: str, **known: Any) -> dict[str, Any]:
     return {"method": method} | unknown | {"status": status, "safe": False, "note": ""} | known
 
 
-def measured(
+def measured_for_comparison(
     method: Method, release: Release, audit: Audit, seconds: float, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the row of a release in a comparison; see :func:`compare` for its columns."""
@@ -150,8 +150,8 @@ def measured(
     width = np.minimum(hi - lo, np.where(np.isfinite(reach), reach, 2.0 * np.abs(a)))
     ranges = {}
     if method.by_ranges:
-        ranges = _measured_ranges(audit)
-        ranges["interval_pct"] = 100.0 * _or_nan(np.mean, width[positive] / a[positive])
+        ranges = _ranges_compared(audit)
+        ranges["interval_pct"] = 100.0 * _compared_or_nan(np.mean, width[positive] / a[positive])
     return _comparison_row(
         method.name,
         str(release.status),
@@ -166,11 +166,11 @@ def measured(
     )
 
 
-def _or_nan(figure: Callable[[FloatArray], Any], numbers: FloatArray) -> float:
+def _compared_or_nan(figure: Callable[[FloatArray], Any], numbers: FloatArray) -> float:
     return float(figure(numbers)) if len(numbers) else float("nan")
 
 
-def _measured_ranges(audit: Audit) -> dict[str, float]:
+def _ranges_compared(audit: Audit) -> dict[str, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:
@@ -182,4 +182,4 @@ def _measured_ranges(audit: Audit) -> dict[str, float]:
         shares.append(width[counts] / a[counts])
         ratios.append(width[asked > 0] / asked[asked > 0])
     share, ratio = np.concatenate(shares), np.concatenate(ratios)
-    return {"range_pct": 100.0 * _or_nan(np.mean, share), "range_to_level": _or_nan(np.min, ratio)}
+    return {"range_pct": 100.0 * _compared_or_nan(np.mean, share), "range_to_level": _compared_or_nan(np.min, ratio)}

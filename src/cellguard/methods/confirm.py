@@ -15,7 +15,7 @@ from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Release
 
-__all__ = ["ATTEMPTS", "missed_cells", "raised_levels"]
+__all__ = ["ATTEMPTS", "cells_not_confirmed", "levels_raised_to_confirm"]
 
 ATTEMPTS = 4
 """Releases that are given to the audit before a method gives up."""
@@ -23,13 +23,13 @@ _MARGIN = 1e-5
 """Share of a level by which programs must exceed it where they missed it by their tolerance."""
 
 
-def missed_cells(release: Release, limits: Limits) -> list[IntArray]:
+def cells_not_confirmed(release: Release, limits: Limits) -> list[IntArray]:
     """Return the cells that the audit does not accept, attacker by attacker; nothing where it accepts all.
 
     Programs in floating point meet a level up to their tolerance, and with fractions where only whole
     numbers are possible; the audit does not. What it cannot decide within the limits counts as missed.
     """
-    if not any(len(need.cells) for need in needs_of(release.table)):
+    if not any(len(need.cells) for need in demanded_levels(release.table)):
         check_release(release)
         return []
     found = audit_without_the_cross(release, everywhere=False, time_limit_s=limits.last_word.at_least())
@@ -37,7 +37,9 @@ def missed_cells(release: Release, limits: Limits) -> list[IntArray]:
     return cells if any(len(some) for some in cells) else []
 
 
-def raised_levels(needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool) -> tuple[Levels, ...]:
+def levels_raised_to_confirm(
+    needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool
+) -> tuple[Levels, ...]:
     """Ask for a little more than what an audit missed: a whole number of a count, a small share of anything else."""
     out = []
     for need, which in zip(needs, cells, strict=True):

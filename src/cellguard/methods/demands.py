@@ -15,7 +15,7 @@ from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Demand", "asked_cells", "demands_of", "needs_of", "refuse_wide_levels", "trivial_limits"]
+__all__ = ["Demand", "demanded_cells", "demanded_levels", "demands_of", "limits_by_demands", "refuse_wide_demands"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,12 +37,12 @@ class Demand(Levels):
         return Separator(table.relations, self.asked(which), known=known, free=free)
 
 
-def needs_of(table: Table) -> tuple[Levels, ...]:
+def demanded_levels(table: Table) -> tuple[Levels, ...]:
     """Return what a release must withstand, attacker by attacker."""
     return tuple(required_levels(table, attacker) for attacker in attackers_of_table(table))
 
 
-def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def limits_by_demands(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and greatest published value of each cell that its own levels allow.
 
     The attacker sees ``v - d <= y <= v + d``; a level out of that reach is missed whatever the other
@@ -59,7 +59,7 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
     return least, most
 
 
-def refuse_wide_levels(table: Table, needs: Sequence[Levels], reach: FloatArray, what: str, hint: str) -> None:
+def refuse_wide_demands(table: Table, needs: Sequence[Levels], reach: FloatArray, what: str, hint: str) -> None:
     """Refuse levels wider than what is published leaves: max(SPL, UPL + LPL) <= 2 r (salazar2004 section 4).
 
     `reach` is how far from its published value each cell may lie, `what` the range that is not as wide.
@@ -82,7 +82,7 @@ def demands_of(table: Table, needs: Sequence[Levels]) -> list[Demand]:
     return out
 
 
-def asked_cells(n_cells: int, needs: Sequence[Levels]) -> BoolArray:
+def demanded_cells(n_cells: int, needs: Sequence[Levels]) -> BoolArray:
     """Return the cells for which something is asked: they are never published as they are."""
     asked = np.zeros(n_cells, np.bool_)
     for need in needs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["SAME", "Method", "Option", "as_given", "in_any_case"]
+__all__ = ["SAME", "Method", "Option", "method_option_as_given", "method_words_in_any_case"]
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ class Option:
 
     def typed(self, value: Any) -> Any:
         """Return what the verb takes for what was typed."""
-        return self.read(value) if self.read is not None else as_given(self.choice_meant(value))
+        return self.read(value) if self.read is not None else method_option_as_given(self.choice_meant(value))
 
     def choice_meant(self, value: Any) -> Any:
         """Return the choice of an option that was meant, however its letters were written: the papers' L2 is l2.
@@ -85,12 +85,12 @@ class Option:
         return next((word for word in self.choices if word.lower() == small), value)
 
 
-def as_given(value: Any) -> Any:
+def method_option_as_given(value: Any) -> Any:
     """Return the value; the word ``none`` is None."""
     return None if isinstance(value, str) and value == "none" else value
 
 
-def in_any_case(method: Method) -> Callable[[Verb], Verb]:
+def method_words_in_any_case(method: Method) -> Callable[[Verb], Verb]:
     """Let a verb take the words of its options as :meth:`Option.choice_meant` reads them."""
 
     def decorate(verb: Verb) -> Verb:

@@ -11,21 +11,21 @@ from cellguard.methods.method import Option
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["keep_option", "margins", "read_bases", "suggested_base"]
+__all__ = ["keep_option_of_method", "margins_of_method_option", "read_method_bases", "suggested_base"]
 
 
 def suggested_base(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
-    from cellguard.methods.demands import needs_of
+    from cellguard.methods.demands import demanded_levels
 
-    need = max(float(levels.width.max(initial=0.0)) for levels in needs_of(table))
+    need = max(float(levels.width.max(initial=0.0)) for levels in demanded_levels(table))
     base = 5.0
     while base < need:
         base *= 2.0 if f"{base:e}".startswith("5") else 5.0
     return base
 
 
-def read_bases(text: str) -> float | list[float]:
+def read_method_bases(text: str) -> float | list[float]:
     """Read the base: a number, or a file with one per cell."""
     try:
         return float(text)
@@ -43,15 +43,15 @@ def read_bases(text: str) -> float | list[float]:
     return out
 
 
-def margins(typed: list[str] | None) -> list[list[str]]:
+def margins_of_method_option(typed: list[str] | None) -> list[list[str]]:
     """Read margins as they are typed: dimensions with commas."""
     return [entry.split(",") for entry in typed or []]
 
 
-def keep_option(what: str) -> Option:
+def keep_option_of_method(what: str) -> Option:
     """Return the option by which totals and margins are kept; `what` says how."""
     return Option(
-        name="keep", kind=list[str], metavar="MARGIN", read=margins,
+        name="keep", kind=list[str], metavar="MARGIN", read=margins_of_method_option,
         job_kind=list[str | list[str] | dict[str, str]], job_default=(),
         help=f"{what}: total, a dimension, or several with commas (in a job a list); may be repeated.",
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._interrupt import was_interrupted
 from cellguard.methods.cross import audit_without_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
@@ -86,8 +86,8 @@ def against_respondents(
             rounds.mend = mend
             if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
                 rounds.quick = quick
-            with remembering():
-                return rounds.run(table if near else _without_plans(table), near=near)
+            with remembering_shown():
+                return rounds.run(table if near else _without_planned_respondents(table), near=near)
 
         return cast("Verb", careful)
 
@@ -126,7 +126,7 @@ class _Rounds:
             found = self._audit(release)
             if found.safe or found.checked == 0:  # it is returned only where the limit ends the better search
                 return table, replace(release, status=Status.TIME_LIMIT)
-            table = _planned(release.table, found)
+            table = _with_planned_respondents(release.table, found)
             closed = self._mended(release, found)
             if closed is not None:
                 return table, replace(closed, status=Status.TIME_LIMIT)
@@ -166,9 +166,9 @@ class _Rounds:
             closed = release if found.safe else self._mended(release, found)
             if closed is not None and (best is None or closed.objective <= best.objective):
                 best = closed
-            if best is not None and not cut and (found.safe or _as_planned(release, closed)):
+            if best is not None and not cut and (found.safe or _respondents_as_planned(release, closed)):
                 return best
-            table = release.table if found.safe else _planned(release.table, found)
+            table = release.table if found.safe else _with_planned_respondents(release.table, found)
             if self.deadline.passed:
                 break
         if best is not None:
@@ -210,7 +210,7 @@ class _Rounds:
         return found
 
 
-def _as_planned(release: Release, closed: Release | None) -> bool:
+def _respondents_as_planned(release: Release, closed: Release | None) -> bool:
     """Whether planning again gains little: a round that ended of itself, and whose mending cost next to nothing."""
     if closed is None or release.status is not Status.FEASIBLE:
         return False
@@ -220,13 +220,13 @@ def _as_planned(release: Release, closed: Release | None) -> bool:
 _STILL = "respondents could still compute a sensitive cell, or were not shown unable to, when the search ended."
 
 
-def _without_plans(table: Table) -> Table:
+def _without_planned_respondents(table: Table) -> Table:
     none: dict[str, Any] = {"sensitive": np.zeros(0, np.int64)}
     none |= dict.fromkeys(("lower", "upper", "sliding"), np.zeros(0))
     return table.with_(attackers=tuple(replace(a, **none) if a.derived else a for a in table.attackers), insiders=True)
 
 
-def _planned(table: Table, found: Audit) -> Table:
+def _with_planned_respondents(table: Table, found: Audit) -> Table:
     """Return the table with what the audit found among the cells that respondents are held off."""
     missed = {f.attacker.name: f.cells[~f.safe] for f in found.findings if not f.safe.all()}
     attackers = []

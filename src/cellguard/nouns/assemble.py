@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import without_noise
-from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
+from cellguard._engine.numbers.multiples import numbers_without_noise
+from cellguard._engine.space.cell_grid import (
+    coordinates_on_cell_grid,
+    keys_of_grid_blocks,
+    keys_on_cell_grid,
+    places_on_cell_grid,
+    relations_on_cell_grid,
+    sums_on_cell_grid,
+)
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
 from cellguard.nouns.cross import with_the_cross
@@ -51,7 +58,7 @@ def coordinates_from_hierarchies(
         blocks = [[np.arange(size) for size in sizes]]
     else:
         blocks = [_codes_of_crossing(hierarchies, crossing) for crossing in crossings]
-    return coordinates_of(block_keys(sizes, blocks), sizes)
+    return coordinates_on_cell_grid(keys_of_grid_blocks(sizes, blocks), sizes)
 
 
 def _codes_of_crossing(
@@ -73,7 +80,7 @@ def relations_from_hierarchies(
 ) -> csr_array:
     """Return every relation that the hierarchies imply between the cells."""
     sizes, families = [len(h) for h in hierarchies], [h.relations() for h in hierarchies]
-    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
+    return relations_on_cell_grid(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
 
 
 def _fields_from_hierarchies(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
@@ -148,7 +155,7 @@ def table_from_frame(
     hierarchies, rows = _hierarchies_of_columns(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
     sizes = [len(own) for own in codes.values()]
-    keys = keys_of(rows, sizes)
+    keys = keys_on_cell_grid(rows, sizes)
     listed, first = np.unique(keys, return_index=True)
     if len(listed) != len(keys):
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
@@ -167,7 +174,7 @@ def table_from_frame(
     given_values = read.required(reading.value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
-    values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
+    values = numbers_without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
         values = reconciled_additive_values(values, T, rhs, reading.tolerance)
     described = {"library": library_of_frame(frame)} | _fields_from_hierarchies(hierarchies, cells) | description

@@ -47,7 +47,7 @@ def assemble(
     codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
     sizes = [len(c) for c in codes.values()]
     own = [_coordinates_of_part(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
-    cells, place = distinct_cells(own, sizes)
+    cells, place = distinct_on_cell_grid(own, sizes)
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
@@ -161,7 +161,7 @@ def _relations_across_tables(
         parts = [np.array([position[c] for c in kids], np.int64) for _, kids in mine]
         indptr = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
         families.append((totals, indptr, np.concatenate([np.zeros(0, np.int64), *parts])))
-    return relations_between(cells, sizes, families)[0]
+    return relations_on_cell_grid(cells, sizes, families)[0]
 
 
 def _empty_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
@@ -210,7 +210,7 @@ def _relations_of_equations(
     """Return one relation for every cell in which all indicators of an equation are published."""
     from scipy.sparse import csr_array
 
-    out, keys = [], keys_of(cells, sizes)
+    out, keys = [], keys_on_cell_grid(cells, sizes)
     for equation in equations:
         place = {indicator: indicators.index(indicator) for indicator in equation.names}
         total = np.flatnonzero(cells[:, 0] == place[equation.total])
@@ -218,7 +218,7 @@ def _relations_of_equations(
         for name, _ in equation.terms:
             there = cells[total].copy()
             there[:, 0] = place[name]
-            columns.append(locate(keys, keys_of(there, sizes), sizes))
+            columns.append(places_on_cell_grid(keys, keys_on_cell_grid(there, sizes), sizes))
             complete &= columns[-1] >= 0
         rows = int(complete.sum())
         indices = np.column_stack(columns)[complete].ravel()

@@ -27,10 +27,10 @@ def decimals_of_figures(values: FloatArray) -> int:
     >>> decimals_of_figures(np.array([0.00123456789, 0.0021]))
     5
     """
-    from cellguard._engine.numbers.multiples import decimals
+    from cellguard._engine.numbers.multiples import decimals_of_numbers
 
     known = values[np.isfinite(values)]
-    kept = decimals(known, noise=True)
+    kept = decimals_of_numbers(known, noise=True)
     if kept is not None and kept <= _MOST:
         return kept
     size = np.abs(known[known != 0])

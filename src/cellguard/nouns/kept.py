@@ -86,13 +86,13 @@ def table_with_kept_known(table: Table, base: FloatArray, kept: BoolArray) -> Ta
     >>> known.lb.tolist(), known.ub.tolist()
     ([22.0, 0.0, 0.0], [25.0, inf, inf])
     """
-    from cellguard._engine.numbers.multiples import ends
+    from cellguard._engine.numbers.multiples import ends_around_multiples
     from cellguard.nouns.release import unit_of_table
 
     if not kept.any():
         return table
     near, unit = np.floor(table.values / base + 0.5) * base, unit_of_table(table)
-    above, below = ends(near, base / 2, 1, unit)
+    above, below = ends_around_multiples(near, base / 2, 1, unit)
     low = np.where(above - unit >= near - base / 2 - unit / 4, above - unit, above)  # the lower middle is possible
     return table.with_(
         lb=np.where(kept, np.minimum(np.maximum(table.lb, low), table.values), table.lb),

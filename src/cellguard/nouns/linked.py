@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import distinct_cells
+from cellguard._engine.space.cell_grid import distinct_on_cell_grid
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import relations_from_hierarchies, table_cell_name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._tolerances import MEANT_TO_BE_SAME
 from cellguard.nouns.publication import INDICATOR
 
@@ -135,7 +135,7 @@ def _lookalike_indicators(table: Table, equations: Collection[Collection[str]]) 
     """Yield indicators with the same values wherever tables show both."""
     if table.dimensions[0] != INDICATOR:
         return
-    keys = keys_of(table.coordinates[:, 1:], [len(codes) for codes in table.codes[1:]])
+    keys = keys_on_cell_grid(table.coordinates[:, 1:], [len(codes) for codes in table.codes[1:]])
     of = table.coordinates[:, 0]
     for i, j in combinations(range(len(table.codes[0])), 2):
         a, b = table.codes[0][i], table.codes[0][j]

@@ -457,15 +457,17 @@ class Rounding(Release):
         where they have none. A multiple of the base is not marked as such: publishing its distance
         as 0, as salazar2004 section 3 does, would disclose it.
         """
-        from cellguard._engine.numbers.multiples import ends
+        from cellguard._engine.numbers.multiples import ends_around_multiples
 
-        return np.where(self.table.fixed, 0.0, ends(np.zeros_like(self.base), self.base, self.step, self.unit)[1])
+        return np.where(
+            self.table.fixed, 0.0, ends_around_multiples(np.zeros_like(self.base), self.base, self.step, self.unit)[1]
+        )
 
     @cached_property
     def _interval(self) -> tuple[FloatArray, FloatArray]:
-        from cellguard._engine.numbers.multiples import ends
+        from cellguard._engine.numbers.multiples import ends_around_multiples
 
-        lo, hi = ends(self.values, self.base, self.step, self.unit)
+        lo, hi = ends_around_multiples(self.values, self.base, self.step, self.unit)
         return np.where(self.table.fixed, self.values, lo), np.where(self.table.fixed, self.values, hi)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
@@ -528,9 +530,9 @@ class Perturbation(Release):
 
 def unit_of_table(table: Table) -> float:
     """Return the unit of the values' last decimal; 0 if they have none."""
-    from cellguard._engine.numbers.multiples import unit_of
+    from cellguard._engine.numbers.multiples import unit_of_last_decimal
 
-    return 1.0 if table.integer else unit_of(table.values)
+    return 1.0 if table.integer else unit_of_last_decimal(table.values)
 
 
 def base_of_release(base: FloatArray) -> float | list[float]:

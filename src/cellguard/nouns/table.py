@@ -480,11 +480,11 @@ class Table:
 
     def cells_at(self, coordinates: ArrayLike) -> IntArray:
         """Return the cell at each row of indices of codes, one for each dimension; -1 where there is none."""
-        from cellguard._engine.space.cell_grid import keys_of, locate
+        from cellguard._engine.space.cell_grid import keys_on_cell_grid, places_on_cell_grid
 
         sizes = [len(codes) for codes in self.codes]
         wanted = np.asarray(coordinates, np.int32)
-        return locate(keys_of(self.coordinates, sizes), keys_of(wanted, sizes), sizes)
+        return places_on_cell_grid(keys_on_cell_grid(self.coordinates, sizes), keys_on_cell_grid(wanted, sizes), sizes)
 
     def cell(self, codes: Mapping[str, str]) -> int:
         """Return the index of the cell with these codes; dimensions that are left out are at their total.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
-from cellguard.methods.method import SAME, Method, Option, as_given
+from cellguard.methods.method import SAME, Method, Option, method_option_as_given
 from cellguard.methods.registry import METHODS
 from cellguard.nouns.table import Table
 from cellguard.publish.sections import Section
@@ -43,7 +43,7 @@ class MethodSection(Section):
         for option in self.method.options:
             if option.job_key is not None:
                 given = getattr(self, option.job_key)
-                out[option.name] = option.job_value(self.asked) if given is None else as_given(given)
+                out[option.name] = option.job_value(self.asked) if given is None else method_option_as_given(given)
         if out.get("resist", "") is None:
             del out["resist"]  # nothing to withstand is no option of a pattern
         return out if table is None else self.method.filled(out, table)

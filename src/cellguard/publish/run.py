@@ -300,7 +300,7 @@ def _methods_compared_by_job(release: Release, audit: Audit | None, asked: Compa
     rows = found.rows
     if audit is not None:
         seconds = release.seconds.get("total", sum(release.seconds.values()))
-        rows = (measured(file.job.method.method, release, audit, seconds, release.options), *rows)
+        rows = (measured_for_comparison(file.job.method.method, release, audit, seconds, release.options), *rows)
     return replace(found, rows=rows, releases={})
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.many import Sight, Views, ranges_for
-from cellguard._engine.ranges.whole import _made_whole
+from cellguard._engine.ranges.whole import _witness_made_whole
 
 N = 9
 ROWS = [[3 * i + j for j in range(3)] for i in range(3)]
@@ -84,5 +84,5 @@ def test_some_are_safe_and_some_are_not():
     [([2.0, -4.0, 6.0], [1, -2, 3]), ([0.5, -0.75], [2, -3]), ([1 / 3, -1.0], [1, -3]), ([0.1, np.pi], None)],
 )
 def test_directions_are_the_smallest_whole_ones(given, whole):
-    made = _made_whole(np.array(given))
+    made = _witness_made_whole(np.array(given))
     assert made is None if whole is None else made.tolist() == whole

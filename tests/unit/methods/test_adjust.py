@@ -63,7 +63,7 @@ def test_key_senses_depend_on_the_secret_and_nothing_else():
 
 def test_the_same_cell_has_the_same_key_sense_in_every_table():
     from cellguard._engine.space.reduce import reduce
-    from cellguard.methods.adjust.senses import fixed_senses, needs
+    from cellguard.methods.adjust.senses import fixed_senses, needs_of_adjustment
 
     def table(dimensions, codes, coordinates):
         n = len(coordinates)
@@ -81,7 +81,9 @@ def test_the_same_cell_has_the_same_key_sense_in_every_table():
     one = table(("region",), (("Total", "A", "B", "C", "D", "E"),), [[i] for i in range(6)])
     two = table(("sex", "region"), (("Total", "F"), ("Total", "A", "B", "C", "D", "E")), [[0, i] for i in range(6)])
     for seed in range(5):
-        first, second = (fixed_senses(t, needs(t), "key", seed, reduce(t.relations, ~t.fixed)) for t in (one, two))
+        first, second = (
+            fixed_senses(t, needs_of_adjustment(t), "key", seed, reduce(t.relations, ~t.fixed)) for t in (one, two)
+        )
         assert (first == second).all()
 
 

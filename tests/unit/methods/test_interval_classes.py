@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.methods.intervals.grid import _piece
-from cellguard.methods.intervals.lattice import Width, grain_of, pieces
+from cellguard.methods.intervals.grid import _interval_piece
+from cellguard.methods.intervals.lattice import Width, interval_grain, interval_pieces
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, np.inf), (-np.inf, np.inf), (0.0, 61.0), (3.0, 11.0)])
 def test_every_value_of_a_piece_has_the_same_piece(lower, upper):
     values = np.arange(max(lower, -40.0), min(upper, 80.0) + 1.0)
     n = len(values)
-    x, y = _piece(values, np.full(n, lower), np.full(n, upper), np.full(n, 8.0), np.full(n, 0.4))
+    x, y = _interval_piece(values, np.full(n, lower), np.full(n, upper), np.full(n, 8.0), np.full(n, 0.4))
     assert ((x <= values) & (values <= y)).all()
     for first in np.unique(x):
         assert len(np.unique(y[x == first])) == 1
@@ -24,9 +24,9 @@ def test_every_value_of_a_class_has_the_same_class():
     values = np.arange(0.0, 3000.0)
     n = len(values)
     width = Width(np.full(n, 1.0), np.full(n, 0.2), np.zeros(n), np.zeros(n))
-    x, y, stride = pieces(values, np.zeros(n), np.full(n, np.inf), width, np.full(n, 0.3))
+    x, y, stride = interval_pieces(values, np.zeros(n), np.full(n, np.inf), width, np.full(n, 0.3))
     assert ((x <= values) & (values <= y)).all()
-    assert (stride % grain_of(stride) == 0).all()
+    assert (stride % interval_grain(stride) == 0).all()
     for first in np.unique(x):
         assert len(np.unique(y[x == first])) == 1
         last = y[x == first][0]

@@ -36,7 +36,7 @@ def test_what_respondents_see_through_is_closed(seed):
     release = Suppression(table=table, status=naive.status, objective=0.0, suppressed=naive.suppressed)
     found = cg.audit(release)
     assert not found.safe
-    more = mended(release.suppressed, found, NEVER)
+    more = mended_pattern(release.suppressed, found, NEVER)
     assert more is not None
     assert more[release.suppressed].all()
     again = Suppression(table=found.release.table, status=naive.status, objective=0.0, suppressed=more)
@@ -46,14 +46,14 @@ def test_what_respondents_see_through_is_closed(seed):
 def test_an_audit_without_time_mends_nothing():
     table = survey(0)
     release = cg.suppress(table, method="heuristic", rounds=0)
-    assert mended(release.suppressed, cg.audit(release), NEVER) is None  # nothing to mend
+    assert mended_pattern(release.suppressed, cg.audit(release), NEVER) is None  # nothing to mend
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_one_rough_search_is_enough(seed):
     """A pattern that was planned against nobody inside is closed at once, without another search."""
     rounds = _Rounds(inspect.unwrap(cg.suppress), (), {}, Limits(time_limit_s=60.0))
-    rounds.quick, rounds.mend = {"method": "heuristic", "rounds": 3}, _mend
+    rounds.quick, rounds.mend = {"method": "heuristic", "rounds": 3}, _mend_pattern
     searches = []
     protect = rounds._protect
     rounds._protect = lambda *asked: searches.append(asked) or protect(*asked)
@@ -67,4 +67,4 @@ def test_what_is_mended_is_not_called_optimal():
     table = survey(1)
     naive = cg.suppress(table.with_(insiders=False), method="heuristic", rounds=3)
     release = Suppression(table=table, status=Status.OPTIMAL, objective=naive.objective, suppressed=naive.suppressed)
-    assert _mend(release, cg.audit(release), NEVER).status is Status.FEASIBLE
+    assert _mend_pattern(release, cg.audit(release), NEVER).status is Status.FEASIBLE

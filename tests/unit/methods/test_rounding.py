@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.numbers.multiples import lattice
+from cellguard._engine.numbers.multiples import multiples_of_bases
 from cellguard.exceptions import LevelError, ReleaseError
-from cellguard.methods.round.model import make_model
-from cellguard.methods.round.problem import Bases, make_problem
+from cellguard.methods.round.model import make_rounding_model
+from cellguard.methods.round.problem import Bases, make_rounding_problem
 from cellguard.nouns.release import Rounding
 
 
@@ -137,10 +137,10 @@ def test_columns_and_cells_translate_both_ways(moved):
     n = table.n_cells
     base, wide = np.full(n, 5.0), np.full(n, np.inf)
     table = table.with_(lb=-wide)
-    bases = Bases(base=base, lattice=lattice(table.values, base)[0], step=3, unit=1.0)
-    problem = make_problem(table, bases, np.array([1.0, 2.0, 3.0, 4.0]), [], np.full(n, moved))
+    bases = Bases(base=base, lattice=multiples_of_bases(table.values, base)[0], step=3, unit=1.0)
+    problem = make_rounding_problem(table, bases, np.array([1.0, 2.0, 3.0, 4.0]), [], np.full(n, moved))
     assert problem.hole.tolist() == [False, moved, False, False]
-    model = make_model(problem)
+    model = make_rounding_model(problem)
     rng = np.random.default_rng(1)
     for _ in range(50):
         x = rng.integers(problem.low, problem.high + 1)

@@ -11,13 +11,13 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._core.flows import FAR, cheapest_flow, negative_cycle
-from cellguard._engine.numbers.multiples import lattice
+from cellguard._engine.numbers.multiples import multiples_of_bases
 from cellguard._engine.space.network import adjacency
 from cellguard.data.generate import census, cube, geography
 from cellguard.methods.round.area_relaxation import AreaRelaxation
 from cellguard.methods.round.blocks import find_blocks
-from cellguard.methods.round.grid import Prices, make_grid
-from cellguard.methods.round.problem import Bases, make_problem
+from cellguard.methods.round.grid import Prices, make_area_grid
+from cellguard.methods.round.problem import Bases, make_rounding_problem
 
 
 def shuffled(table, seed=0):
@@ -134,9 +134,9 @@ def test_a_relaxation_follows_what_is_decided():
     """After one area is fixed, a few hundred steps lead near the optimum that solving again would give."""
     table = cube(8, sides=(8, 9, 10))
     base = np.full(table.n_cells, 5.0)
-    bases = Bases(base=base, lattice=lattice(table.values, base)[0], step=1, unit=1.0)
-    problem = make_problem(table, bases, table.weights, [], np.zeros(table.n_cells, bool))
-    grid = make_grid(problem, find_blocks(table.relations))
+    bases = Bases(base=base, lattice=multiples_of_bases(table.values, base)[0], step=1, unit=1.0)
+    problem = make_rounding_problem(table, bases, table.weights, [], np.zeros(table.n_cells, bool))
+    grid = make_area_grid(problem, find_blocks(table.relations))
     areas = grid.parts[grid.top]
     free = AreaRelaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
     assert free.solve()

@@ -11,7 +11,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges import range_search as search
 from cellguard._engine.space.echelon_form import EchelonForm
 from cellguard.methods.suppress import improve, pattern
-from cellguard.methods.suppress.joint_movement import jointly
+from cellguard.methods.suppress.joint_movement import joint_movement_of_pattern
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace
 from cellguard.nouns.levels import attackers_of_table
@@ -30,7 +30,7 @@ def space_of(table: cg.Table) -> PatternSpace:
 def test_one_movement_meets_all_requests_there_and_back(seed):
     space = space_of(generate.hierarchical(seed))
     requests = np.arange(len(space.requests[0]))
-    z = jointly(space, requests, np.where(space.keep, 0.0, space.weight))
+    z = joint_movement_of_pattern(space, requests, np.where(space.keep, 0.0, space.weight))
     assert z is not None
     low, high = space.bounds
     A = space.variables.relations
@@ -43,7 +43,7 @@ def test_one_movement_meets_all_requests_there_and_back(seed):
 def test_no_joint_movement_where_a_level_exceeds_the_room():
     table = cg.Table.from_equations([3, 4, 7], [[2, 0, 1]], sensitive=[0], upper=[5], lower=[1], lb=[0, 0, 0])
     space = space_of(table)
-    assert jointly(space, np.arange(1), space.weight) is None  # down by 5 is impossible
+    assert joint_movement_of_pattern(space, np.arange(1), space.weight) is None  # down by 5 is impossible
 
 
 @pytest.mark.parametrize("attackers", [1, 2])
@@ -65,9 +65,9 @@ def test_a_search_that_starts_jointly_ends_safe(monkeypatch, attackers):
 def test_cleaning_goes_on_where_it_stopped(monkeypatch):
     table = small()
     problem = SuppressionProblem.of(table, forced=table.sensitive)
-    proof = pattern.prove(problem, problem.usable | problem.forced)
+    proof = pattern.prove_pattern(problem, problem.usable | problem.forced)
     monkeypatch.setattr(pattern, "_TRIES", 5)
-    left, _ = pattern.clean(proof)
+    left, _ = pattern.clean_pattern(proof)
     assert problem.verdicts(left)[0].all()
     kept = np.flatnonzero(left & ~problem.forced & (problem.weight > 0))
     assert len(kept)
@@ -78,11 +78,11 @@ def test_cleaning_goes_on_where_it_stopped(monkeypatch):
 def test_what_the_deadline_leaves_untried_stays_and_is_safe():
     table = small()
     problem = SuppressionProblem.of(table, forced=table.sensitive)
-    proof = pattern.prove(problem, problem.usable | problem.forced)
+    proof = pattern.prove_pattern(problem, problem.usable | problem.forced)
     assert proof.safe
-    everything, _ = pattern.clean(proof, deadline=Deadline.after(-1.0))
+    everything, _ = pattern.clean_pattern(proof, deadline=Deadline.after(-1.0))
     assert problem.verdicts(everything)[0].all()
-    assert problem.cost(everything) > problem.cost(pattern.clean(proof)[0])
+    assert problem.cost(everything) > problem.cost(pattern.clean_pattern(proof)[0])
 
 
 @pytest.mark.parametrize("seed", range(3))

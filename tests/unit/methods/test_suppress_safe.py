@@ -8,7 +8,7 @@ import pytest
 import cellguard as cg
 from cellguard import generate
 from cellguard.exceptions import InputError
-from cellguard.methods.suppress.requests import asked_of
+from cellguard.methods.suppress.requests import asked_of_pattern
 from cellguard.methods.suppress.resist import optimal_counts, rule_applies
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import required_levels
@@ -103,7 +103,7 @@ def knows(name: str, *cells: int, table: cg.Table | None = None) -> Attacker:
 
 def test_who_knows_more_asks_for_what_who_knows_less_asks_for():
     table = grid_with(knows("one", 1), knows("one and two", 1, 2), knows("three", 3))
-    asked = asked_of(table).requests
+    asked = asked_of_pattern(table).requests
     assert sorted(set(asked.attacker.tolist())) == [2, 3]
     assert len(asked) == 2 * 2
 
@@ -111,6 +111,6 @@ def test_who_knows_more_asks_for_what_who_knows_less_asks_for():
 def test_what_somebody_knows_of_the_cell_itself_only_scales_his_movement_down():
     t = grid_with()
     part = Attacker(name="part", cells=[0], lb=[t.values[0] - 1], ub=[np.inf], sensitive=[0], lower=[1.0], upper=[1.0])
-    assert set(asked_of(grid_with(part)).requests.attacker.tolist()) == {0}
+    assert set(asked_of_pattern(grid_with(part)).requests.attacker.tolist()) == {0}
     only_width = Attacker(name="width", cells=[0], lb=[t.values[0] - 1], ub=[np.inf], sensitive=[0], sliding=[2.0])
-    assert set(asked_of(grid_with(only_width)).requests.attacker.tolist()) == {0, 1}
+    assert set(asked_of_pattern(grid_with(only_width)).requests.attacker.tolist()) == {0, 1}

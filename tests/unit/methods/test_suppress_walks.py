@@ -56,7 +56,7 @@ def test_who_is_behind_goes_on_from_the_best():
     two = [walks.Walk(search.forked(np.random.default_rng(k)), start) for k, start in enumerate((dear, best))]
     two[1].fresh = [np.ones(len(search.space))]
     pool = len(two[0].search.pool)
-    walks._exchange(two)
+    walks._exchange_between_walks(two)
     assert two[0].current is best
     assert two[0].best is best
     assert len(two[0].search.pool) == pool + 1
@@ -67,7 +67,7 @@ def test_who_is_behind_goes_on_from_the_best():
 def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
     search = started()
     calls = []
-    together = walks.side_by_side
+    together = walks.tasks_on_threads
 
     def interrupted(threads, tasks):
         calls.append(len(tasks))
@@ -76,7 +76,7 @@ def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(walks, "side_by_side", interrupted)
+    monkeypatch.setattr(walks, "tasks_on_threads", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search.improve(NEVER, 10_000)
     assert calls[-1] == walks.WALKS

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 import cellguard as cg
 from cellguard.data.generate import census
-from cellguard.methods.round.unbiased import exploration, shares_up, steered, transition
+from cellguard.methods.round.unbiased import (
+    exploring_residues,
+    shares_rounded_up,
+    steered_to_round,
+    transition_of_residues,
+)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9))
 def test_rows_are_probabilities_with_the_right_mean_where_one_exists(inner: list[float]) -> None:
     share = np.concatenate([[0.0], np.sort(inner)])
-    P = transition(share)
+    P = transition_of_residues(share)
     base = len(share)
     assert np.allclose(P.sum(axis=1), 1.0)
     assert (P >= -1e-12).all()
@@ -26,14 +31,14 @@ def test_rows_are_probabilities_with_the_right_mean_where_one_exists(inner: list
 
 def test_an_unbiased_algorithm_is_left_alone() -> None:
     share = np.arange(5) / 5
-    assert np.allclose(transition(share), np.eye(5))
+    assert np.allclose(transition_of_residues(share), np.eye(5))
     values = np.arange(40.0)
-    assert np.array_equal(steered(values, transition(share), np.random.default_rng(1)), values)
+    assert np.array_equal(steered_to_round(values, transition_of_residues(share), np.random.default_rng(1)), values)
 
 
 def test_cells_stay_between_their_multiples_and_multiples_stay() -> None:
     values = np.arange(200.0)
-    drawn = steered(values, exploration(5), np.random.default_rng(2))
+    drawn = steered_to_round(values, exploring_residues(5), np.random.default_rng(2))
     assert np.array_equal(drawn // 5, values // 5)
     assert np.array_equal(drawn[values % 5 == 0], values[values % 5 == 0])
     assert ((drawn % 5 == 0) == (values % 5 == 0)).all()
@@ -43,7 +48,7 @@ def test_shares_are_counted_by_residue() -> None:
     values = np.tile([1.0, 1.0, 3.0, 4.0], 5000)
     target = np.tile([1.0, 2.0, 3.0, 4.0], 5000)
     up = np.tile([0.0, 5.0, 5.0, 5.0], 5000)
-    share = shares_up(values, target, up, 5)
+    share = shares_rounded_up(values, target, up, 5)
     assert share[1, 1] == pytest.approx(0.0, abs=0.01)
     assert min(share[1, 2], share[3, 3], share[4, 4]) == pytest.approx(1.0, abs=0.01)
 

@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
-from cellguard._engine.closest.distance import Certificate, Target, certify, contradicts
+from cellguard._engine.closest.distance import Certificate, Target, certify_closest, no_closest_movement
 from cellguard._engine.closest.interior import InteriorPoint, Point, Projection
-from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
+from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest_newton_system
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
@@ -102,7 +102,7 @@ class Adjuster:
     @cached_property
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
-        return cheapest(self.movers.relations, lambda: self.reduction.space.basis)
+        return cheapest_newton_system(self.movers.relations, lambda: self.reduction.space.basis)
 
     @cached_property
     def iterative(self) -> Projection:
@@ -206,7 +206,7 @@ class Adjuster:
     def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
         """Whether the multipliers of a point prove that no movement satisfies the bounds."""
         y = self.multipliers(problem.forces(point, np.zeros(self.n))[0])
-        return contradicts(self.relations, y, target.lower, target.upper)
+        return no_closest_movement(self.relations, y, target.lower, target.upper)
 
     def _certified(
         self, z: FloatArray, target: Target, iterations: int, forces: tuple[FloatArray, ...] | None = None
@@ -215,7 +215,7 @@ class Adjuster:
         y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
         return Closest(
             z=z,
-            certificate=certify(self.relations, z, y, target, share),
+            certificate=certify_closest(self.relations, z, y, target, share),
             relations=y,
             lower=bounds[0],
             upper=bounds[1],

@@ -38,10 +38,12 @@ class SparseCholesky:
         row = np.repeat(np.arange(n), np.diff(lower.indptr))
         off = row != column
         i, j = np.concatenate([row[off], column[off]]), np.concatenate([column[off], row[off]])
-        neighbours = _pointers(i, n), j[np.argsort(i, kind="stable")]
+        neighbours = _triangle_pointers(i, n), j[np.argsort(i, kind="stable")]
         best = _Analysis(minimum_degree(*neighbours), row, column)
         if best.flops > _DISSECT:
-            best = min(best, *(_Analysis(o, row, column) for o in _dissections(*neighbours)), key=lambda a: a.flops)
+            best = min(
+                best, *(_Analysis(o, row, column) for o in _dissection_orders(*neighbours)), key=lambda a: a.flops
+            )
         self.order = best.order
         indptr, indices, self._from = best.rows
         self._factor = core.Factor(indptr, indices, best.tree, best.counts, _WIDEST)
@@ -67,16 +69,16 @@ class _Analysis:
     """What an order makes of a pattern: its elimination tree in postorder, and the size of each column."""
 
     def __init__(self, order: IntArray, row: IntArray, column: IntArray) -> None:
-        tree = core.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
+        tree = core.elimination_tree(*_strict_triangle(*_permuted_triangle(order, row, column)[:2]))
         self.order = order[core.postorder(tree)]
-        self.rows = _permuted(self.order, row, column)
-        pattern = _strict(*self.rows[:2])
+        self.rows = _permuted_triangle(self.order, row, column)
+        pattern = _strict_triangle(*self.rows[:2])
         self.tree = core.elimination_tree(*pattern)
         self.counts = core.column_counts(*pattern, self.tree)
         self.flops = float(((self.counts + 1.0) ** 2).sum())
 
 
-def _dissections(indptr: IntArray, indices: IntArray) -> list[IntArray]:
+def _dissection_orders(indptr: IntArray, indices: IntArray) -> list[IntArray]:
     """Return the order by nested dissection (METIS), where its library is installed."""
     try:
         import pymetis
@@ -86,21 +88,21 @@ def _dissections(indptr: IntArray, indices: IntArray) -> list[IntArray]:
     return [np.asarray(order, np.int64)]
 
 
-def _pointers(row: IntArray, n: int) -> IntArray:
+def _triangle_pointers(row: IntArray, n: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
 
 
-def _permuted(order: IntArray, row: IntArray, column: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _permuted_triangle(order: IntArray, row: IntArray, column: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Rows of the lower triangle in a new order, diagonal last, and which entry each comes from."""
     n = len(order)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     i, j = np.maximum(rank[row], rank[column]), np.minimum(rank[row], rank[column])
     place = np.lexsort((j, i))
-    return _pointers(i, n), j[place], place
+    return _triangle_pointers(i, n), j[place], place
 
 
-def _strict(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
+def _strict_triangle(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
     """Pattern without the diagonal, which ends each row."""
     keep = np.ones(len(indices), bool)
     keep[indptr[1:] - 1] = False

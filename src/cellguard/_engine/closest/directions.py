@@ -21,16 +21,16 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
 from cellguard._engine.closest.directions_near import NearSenses
-from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
+from cellguard._engine.closest.directions_totals import SensesOfTotals, directions_of_totals
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.solvers.lp import SolveStatus
-from cellguard._engine.space.space import per_variable
+from cellguard._engine.space.space import room_per_variable
 from cellguard._engine.standing import Standing
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
-__all__ = ["Choice", "Senses", "choose"]
+__all__ = ["Choice", "Senses", "choose_directions"]
 
 _ROUGH = 1e-7
 """Tolerance of the convex programs of the search."""
@@ -102,7 +102,7 @@ class Senses:
         self.rng = np.random.default_rng(seed)
         self.nodes = 0
         self.linear = not distance.square.any()
-        sink, rise = per_variable(m.ratio, down[m.cell], up[m.cell])
+        sink, rise = room_per_variable(m.ratio, down[m.cell], up[m.cell])
         all_up, all_down = m.extremes(rise, np.maximum)[0], m.extremes(sink, np.maximum)[0]
         self.mover = np.flatnonzero((all_up > 0) | (all_down > 0))
         up, down = all_up[self.mover], all_down[self.mover]
@@ -310,7 +310,7 @@ class Senses:
             return None
         m = self.k.movers
         cost = m.sums(self.d.absolute[m.cell] * m.size)
-        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), self.request)
+        return directions_of_totals(self.k.reduction.space, cost, (self.low, self.high), self.request)
 
     def near(self, up: BoolArray, deadline: Deadline) -> Iterator[BoolArray]:
         """Yield senses that may leave a table, most of them as given; the last ones do unless time was short."""
@@ -358,7 +358,7 @@ class Senses:
         return None
 
 
-def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
+def choose_directions(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
     """Search for the best senses within a time limit, until they are proven within the gap of the best.
 
     Whoever interrupts the search gets the best senses so far.

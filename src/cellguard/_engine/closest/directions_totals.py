@@ -26,12 +26,12 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.closest_problem import ClosestRequest
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._engine.solvers.mip import Until, solve_mixed
-from cellguard._engine.space.echelon_form import anchors
-from cellguard._engine.space.groups import place_among
-from cellguard._engine.space.space import Space, compiled
+from cellguard._engine.space.echelon_form import echelon_anchors
+from cellguard._engine.space.groups import place_in_group
+from cellguard._engine.space.space import Space, matrix_for_core
 from cellguard._types import BoolArray, FloatArray
 
-__all__ = ["SensesOfTotals", "senses_of_totals"]
+__all__ = ["SensesOfTotals", "directions_of_totals"]
 
 _RUNS = 8
 _STEPS = 10_000
@@ -70,7 +70,7 @@ class SensesOfTotals:
         if not typical > 0:
             return np.asarray(self.own < 0)
         rises, _ = anneal(
-            *(*compiled(self.H), self.weight, self.offset, self.own),
+            *(*matrix_for_core(self.H), self.weight, self.offset, self.own),
             *((_RUNS, _STEPS * len(self.own)), (_HOT * typical, _COLD * typical), seed, time_limit_s),
         )
         return rises
@@ -111,7 +111,7 @@ class SensesOfTotals:
         return best, self.value(best), min(bound, self.value(best))
 
 
-def senses_of_totals(
+def directions_of_totals(
     space: Space, cost: FloatArray, room: tuple[FloatArray, FloatArray], request: ClosestRequest
 ) -> SensesOfTotals | None:
     """Return the program in the senses alone, if nothing else has to move; None where something might.
@@ -128,8 +128,8 @@ def senses_of_totals(
         Movers that choose. Their levels must be inside the room, both ways.
     """
     N = space.basis
-    anchor, ratio = anchors(N)
-    parameter = place_among(anchor, len(space))
+    anchor, ratio = echelon_anchors(N)
+    parameter = place_in_group(anchor, len(space))
     chosen = parameter[request.mover]
     if len(anchor) < N.shape[1] or (chosen < 0).any() or not ((room[0] <= 0) & (room[1] >= 0)).all():
         return None

@@ -4,7 +4,7 @@ One form covers the norms of castro2004 (4), (5), (6) and (10)::
 
     sum absolute |z| + sum square z^2 + sum over groups of max(largest |z|)
 
-Nothing here trusts a solver: :func:`certify` takes a movement ``z`` and multipliers ``y`` of the
+Nothing here trusts a solver: :func:`certify_closest` takes a movement ``z`` and multipliers ``y`` of the
 relations from anywhere, and returns what they prove.
 """
 
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from cellguard._tolerances import EXACT_RELATION
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Certificate", "Distance", "Target", "certify", "contradicts"]
+__all__ = ["Certificate", "Distance", "Target", "certify_closest", "no_closest_movement"]
 
 _WHOLE = 2.0**30
 """Digits of whole multipliers: sums of thousands of them are exact."""
@@ -85,7 +85,7 @@ class Distance:
         weight = self.absolute + self.largest * share / np.where(sums > 0, sums, 1.0)[self.group]
         if soft is not None:
             return self._least_softly(force, lower, upper, weight, soft)
-        z = np.clip(_nearest(force, weight, self.square), lower, upper)
+        z = np.clip(_closest_under_force(force, weight, self.square), lower, upper)
         if not np.isfinite(z).all():
             return float("-inf")
         return float((weight * np.abs(z) + self.square * z**2 - force * z).sum())
@@ -97,23 +97,23 @@ class Distance:
         if (((self.square == 0) | np.isinf(soft)) & (np.abs(force) > weight + soft)).any():
             return float("-inf")
         places = [np.zeros(len(force)), lower, upper]
-        places += [_nearest(force + shift, weight, self.square) for shift in (0.0, soft, -soft)]
+        places += [_closest_under_force(force + shift, weight, self.square) for shift in (0.0, soft, -soft)]
         best = np.full(len(force), np.inf)
         for z in places:
             at = np.where(np.isfinite(z), z, 0.0)
-            value = weight * np.abs(at) + self.square * at**2 - force * at + _missed(at, lower, upper, soft)
+            value = weight * np.abs(at) + self.square * at**2 - force * at + _missed_distance(at, lower, upper, soft)
             best = np.minimum(best, value)
         return float(best.sum())
 
 
-def _nearest(force: FloatArray, weight: FloatArray, square: FloatArray) -> FloatArray:
+def _closest_under_force(force: FloatArray, weight: FloatArray, square: FloatArray) -> FloatArray:
     """Where ``weight |z| + square z^2 - force z`` has its minimum, possibly infinitely far away."""
     pull = np.sign(force) * np.maximum(np.abs(force) - weight, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(square > 0, pull / (2.0 * square), np.where(pull == 0.0, 0.0, np.sign(pull) * np.inf))
 
 
-def _missed(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
+def _missed_distance(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
     """Price of the bounds that a movement misses."""
     missed = np.maximum(lower - z, 0.0) + np.maximum(z - upper, 0.0)
     return missed * np.where(missed > 0, soft, 0.0)
@@ -152,7 +152,7 @@ class Target:
     """What it costs to miss a cell's bounds by one (castro2012 section 5); every bound holds unless given."""
 
 
-def certify(
+def certify_closest(
     relations: csr_array, z: FloatArray, y: FloatArray, target: Target, share: FloatArray | None = None
 ) -> Certificate:
     """Check a movement against the relations and bounds, and bound all others by the multipliers.
@@ -163,7 +163,7 @@ def certify(
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> d = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
     >>> z, y = np.array([4.0, 2.4, 1.6]), np.array([0.4])
-    >>> c = certify(T, z, y, Target(np.array([4.0, -12, -8]), np.full(3, np.inf), d))
+    >>> c = certify_closest(T, z, y, Target(np.array([4.0, -12, -8]), np.full(3, np.inf), d))
     >>> round(c.objective, 9), round(c.bound, 9), c.residual, c.violation
     (1.6, 1.6, 0.0, 0.0)
     """
@@ -175,22 +175,22 @@ def certify(
     wrong = np.maximum(np.maximum(lower - z, z - upper), 0.0)
     bounds = np.where(lower > z, np.abs(lower), np.where(upper < z, np.abs(upper), 0.0))
     hard = 1.0 if soft is None else np.isinf(soft)
-    paid = 0.0 if soft is None else float(_missed(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
+    paid = 0.0 if soft is None else float(_missed_distance(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
     return Certificate(
         objective=distance.value(z) + paid,
-        bound=_best_bound(lambda scale: distance.least(scale * force, lower, upper, share, soft)),
+        bound=_best_bound_of_distance(lambda scale: distance.least(scale * force, lower, upper, share, soft)),
         residual=float((np.abs(relations @ z) / np.maximum(abs(relations) @ np.abs(z), typical)).max(initial=0.0)),
         violation=float((hard * wrong / np.maximum(bounds, typical)).max(initial=0.0)),
     )
 
 
-def contradicts(relations: csr_array, y: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
+def no_closest_movement(relations: csr_array, y: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
     """Whether multipliers of the relations prove that no movement satisfies them and the bounds (Farkas).
 
     Every movement has ``(T'y) z = 0``; when nothing between the bounds has, there is none.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
-    >>> contradicts(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
+    >>> no_closest_movement(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
     True
     """
     largest = float(np.abs(y).max(initial=0.0))
@@ -211,7 +211,7 @@ def contradicts(relations: csr_array, y: FloatArray, lower: FloatArray, upper: F
     return False
 
 
-def _best_bound(bound_at: Callable[[float], float]) -> float:
+def _best_bound_of_distance(bound_at: Callable[[float], float]) -> float:
     """Return the best bound of the multipliers, as they are or a little smaller.
 
     A force that exceeds a weight by rounding alone costs its excess times the whole width of a loose

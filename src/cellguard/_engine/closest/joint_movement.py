@@ -22,11 +22,11 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard._engine.solvers.lp import ONCE, least_movement
+from cellguard._engine.solvers.lp import ONCE, least_movement_by_lp
 from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray
 
-__all__ = ["JointRequest", "by_interior_point", "by_linear_program", "joint_movement"]
+__all__ = ["JointRequest", "joint_by_interior_point", "joint_by_linear_program", "joint_movement"]
 
 _SIMPLEX = 1000
 """With more cells one program from scratch is solved sooner by the interior point of its solver."""
@@ -68,7 +68,7 @@ def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver)
 
     >>> T, one, need = csr_array([[-1.0, 1, 1]]), np.ones(3), np.array([2.0, 0, 0])
     >>> request = JointRequest(relations=T, weight=one, need=need, down=one, up=np.array([3.0, 2, 0]))
-    >>> joint_movement(request, Deadline.after(9.0), solver=by_linear_program).tolist()
+    >>> joint_movement(request, Deadline.after(9.0), solver=joint_by_linear_program).tolist()
     [2.0, 2.0, 0.0]
     """
     if (request.need > request.up).any():
@@ -76,15 +76,15 @@ def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver)
     return solver(request, deadline)
 
 
-def by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
+def joint_by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
     """Solve once, and end at a vertex."""
     need, cost = request.need, request.weight / float(np.median(request.weight))
     way = replace(ONCE, solver="ipm" if len(need) > _SIMPLEX else "simplex")  # with crossover: few cells are moved
-    _, z = least_movement(request.relations, request.lower, request.up, cost, way, deadline.at_least())
+    _, z = least_movement_by_lp(request.relations, request.lower, request.up, cost, way, deadline.at_least())
     return None if z is None else np.where(np.abs(z) <= 1e-9 * float(need.max(initial=1.0)), 0.0, z)
 
 
-def by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray | None:
+def joint_by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray | None:
     """Solve with costs that are chosen again, then exactly between the few cells that move."""
     weight, need, still = request.weight, request.need, (request.down <= 0) & (request.up <= 0)
     unit = float(np.median(need[need > 0]))
@@ -94,14 +94,14 @@ def by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray |
         return Target(lower, upper, Distance.of(len(cost), absolute=cost))
 
     adjuster = Adjuster(request.relations, still)
-    cost = _costs(weight, np.ones(len(weight)))
+    cost = _joint_movement_costs(weight, np.ones(len(weight)))
     size = np.zeros(len(weight))
     for _ in range(_TIMES):
         found = adjuster.solve(target(cost), tolerance=1e-3, deadline=deadline)
         if not found.feasible or deadline.passed:
             return None
         size = np.abs(found.z)
-        cost = _costs(weight, np.maximum(size, _SMALL))
+        cost = _joint_movement_costs(weight, np.maximum(size, _SMALL))
     for least in _SUPPORT:
         unused: BoolArray = (size < least) & (weight > 0)
         exact = Adjuster(request.relations, unused | still).solve(
@@ -112,7 +112,7 @@ def by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray |
     return None
 
 
-def _costs(weight: FloatArray, size: FloatArray) -> FloatArray:
+def _joint_movement_costs(weight: FloatArray, size: FloatArray) -> FloatArray:
     """Costs per unit of movement at which a movement of this size costs what its cell weighs."""
     cost = weight / size
     typical = float(np.median(cost[cost > 0])) if (cost > 0).any() else 1.0

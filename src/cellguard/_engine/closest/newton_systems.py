@@ -2,7 +2,7 @@
 
 All solve ``min 1/2 x' Theta x - g x`` subject to ``A (v + x) = 0`` with a diagonal Theta, for a v that
 is in the null space up to rounding. Which one is cheapest depends on how many relations and how many
-degrees of freedom there are, see :func:`cheapest`.
+degrees of freedom there are, see :func:`cheapest_newton_system`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,18 @@ from scipy.sparse import csr_array, tril
 
 from cellguard._core.gram import DenseSystem, places, sparse_gram
 from cellguard._engine.closest.cholesky import SparseCholesky
-from cellguard._engine.space.space import compiled
+from cellguard._engine.space.space import matrix_for_core
 from cellguard._engine.threads import all_cores
 from cellguard._types import FloatArray
 
 __all__ = [
-    "DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "by_columns", "cheapest",
+    "DenseNormal",
+    "IterativeNormal",
+    "NullSpace",
+    "SparseNormal",
+    "Unrelated",
+    "cheapest_newton_system",
+    "columns_of_newton_system",
     "shifted_cholesky",
 ]  # fmt: skip
 
@@ -35,7 +41,9 @@ _STEPS, _PRECISION = 2000, 1e-10
 """Of conjugate gradients: at most so many steps, to this share of the first residual."""
 
 
-def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
+def cheapest_newton_system(
+    A: csr_array, basis: Callable[[], csr_array]
+) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
     """Choose by the cost of one factor, given independent relations and what makes a basis of their null space."""
     rank, n = A.shape
     if rank == 0:
@@ -73,7 +81,7 @@ class NullSpace:
     threads = 1
 
     def __init__(self, N: csr_array) -> None:
-        self.system = DenseSystem(*compiled(N), N.shape[1])
+        self.system = DenseSystem(*matrix_for_core(N), N.shape[1])
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -93,8 +101,8 @@ class _Normal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.A, self.AT = A, by_columns(A)
-        self._columns = compiled(self.AT)
+        self.A, self.AT = A, columns_of_newton_system(A)
+        self._columns = matrix_for_core(self.AT)
         self.refinements = 1
         self.D = np.ones(A.shape[1])
 
@@ -105,7 +113,7 @@ class _Normal:
         """Return the minimiser for one g, which also brings v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
         x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
-        for _ in range(_refinements(self.refinements, rough)):
+        for _ in range(_newton_refinements(self.refinements, rough)):
             x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
         return x
 
@@ -116,7 +124,7 @@ class DenseNormal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.system = DenseSystem(*compiled(by_columns(A)), A.shape[0])
+        self.system = DenseSystem(*matrix_for_core(columns_of_newton_system(A)), A.shape[0])
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -128,7 +136,7 @@ class DenseNormal:
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
         """Return the minimiser for one g, which also brings v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
-        return self.system.across(self.S.T, g, start, self.D, _refinements(self.refinements, rough))
+        return self.system.across(self.S.T, g, start, self.D, _newton_refinements(self.refinements, rough))
 
 
 class SparseNormal(_Normal):
@@ -141,7 +149,7 @@ class SparseNormal(_Normal):
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
             self.threads = all_cores()
-        self.place = places(*self._columns[:2], *compiled(pattern)[:2])
+        self.place = places(*self._columns[:2], *matrix_for_core(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 
     def factor(self, theta: FloatArray) -> None:
@@ -189,12 +197,12 @@ class IterativeNormal(_Normal):
         raise np.linalg.LinAlgError
 
 
-def _refinements(needed: int, rough: bool) -> int:
+def _newton_refinements(needed: int, rough: bool) -> int:
     """How often an answer is refined: one that only shows the way, from factors that are exact, not at all."""
     return 0 if rough and needed == 1 else needed
 
 
-def by_columns(A: csr_array) -> csr_array:
+def columns_of_newton_system(A: csr_array) -> csr_array:
     """Transpose, entries in order."""
     AT = csr_array(A.T)
     AT.sort_indices()

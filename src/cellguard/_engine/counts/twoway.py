@@ -76,17 +76,17 @@ class Effective:
     """Nodes visited: the measure of the limit."""
 
 
-def _masks(pattern: BoolArray) -> IntArray:
+def _twoway_masks(pattern: BoolArray) -> IntArray:
     """One bit mask per row."""
     powers = np.int64(1) << np.arange(pattern.shape[1], dtype=np.int64)
     return np.where(pattern, powers, 0).sum(axis=1).astype(np.int64)
 
 
-def _pattern_of_masks(rows: IntArray, n_columns: int) -> BoolArray:
+def _twoway_pattern_of_masks(rows: IntArray, n_columns: int) -> BoolArray:
     return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
 
 
-def _whole(x: IntArray) -> IntArray:
+def _whole_counts(x: IntArray) -> IntArray:
     return np.ascontiguousarray(x, np.int64)
 
 
@@ -101,28 +101,28 @@ def optimal_pattern(
     """
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
-    found, rows, nodes = core.optimal_pattern(_whole(x), need, law.width, _whole(law.cost(x)), limit)
-    return (None if not found and not rows.any() else _pattern_of_masks(rows, x.shape[1])), nodes
+    found, rows, nodes = core.optimal_pattern(_whole_counts(x), need, law.width, _whole_counts(law.cost(x)), limit)
+    return (None if not found and not rows.any() else _twoway_pattern_of_masks(rows, x.shape[1])), nodes
 
 
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
-    return core.spans(_whole(x), _masks(pattern))
+    return core.spans(_whole_counts(x), _twoway_masks(pattern))
 
 
 def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
     """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
-    return core.candidates(_whole(x), _masks(pattern), limit).reshape(-1, *x.shape)
+    return core.candidates(_whole_counts(x), _twoway_masks(pattern), limit).reshape(-1, *x.shape)
 
 
 def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
     """Count the candidates without visiting each; what is above `limit` is a lower bound."""
-    return core.count_candidates(_whole(x), _masks(pattern), limit)
+    return core.count_candidates(_whole_counts(x), _twoway_masks(pattern), limit)
 
 
 def degrees_of_freedom(pattern: BoolArray) -> int:
     """Return the dimension of the null space of a pattern."""
-    return len(core.basis(_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
+    return len(core.basis(_twoway_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
 
 
 def is_safe(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
@@ -147,7 +147,9 @@ class _Siege:
 
     def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
         hunt = survive == "optimal"
-        self.core = core.Siege(_whole(x), _masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt)
+        self.core = core.Siege(
+            _whole_counts(x), _twoway_masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt
+        )
         self.work = 0
 
     def scan(self, cell: int, end: str, stop: int, limit: int) -> int:
@@ -228,7 +230,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     after `limit` nodes does not pass.
     """
     s = _Siege(x, pattern, law, "minimal")
-    settled = all(_cell_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    settled = all(_count_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
     low, high = s.core.hull
     survived = bool(high[pattern].max(initial=0) >= 0)
@@ -243,7 +245,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     )
 
 
-def _cell_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
+def _count_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
 
     def enough() -> bool:
@@ -269,7 +271,7 @@ def optimal_share(tables: IntArray, pattern: BoolArray, law: CountLaw, costs: In
     # A candidate for which a part of the pattern suffices has no share; no draw is needed to tell.
     shares = np.zeros(len(tables))
     s = _Siege(tables[0], pattern, law, "minimal")
-    tables, costs = _whole(tables), _whole(costs)
+    tables, costs = _whole_counts(tables), _whole_counts(costs)
     possible = s.core.surviving_draws(tables, costs[:1], hunt=False, limit=limit) > 0
     hits = s.core.surviving_draws(tables[possible], costs, hunt=True, limit=limit)
     shares[possible] = hits / len(costs)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import FloatArray
 
-__all__ = ["decimal_unit", "in_units", "of_units"]
+__all__ = ["decimal_unit", "from_decimal_units", "in_decimal_units"]
 
 _DIGITS = 6
 """Values with more decimals are measurements or estimates: they have no grid that anybody would notice."""
@@ -34,51 +34,51 @@ def decimal_unit(values: FloatArray, relations: csr_array, rhs: FloatArray) -> f
     """
     for digits in range(_DIGITS + 1):
         unit = 10.0**-digits
-        if _on_grid(values, unit):
-            unit = unit if digits else _coarser(values)
-            return unit if _additive(values, relations, rhs, unit) else 0.0
+        if _on_decimal_grid(values, unit):
+            unit = unit if digits else _coarser_decimal_unit(values)
+            return unit if _additive_in_decimal_units(values, relations, rhs, unit) else 0.0
     return 0.0
 
 
-def in_units(values: FloatArray, unit: float) -> FloatArray:
+def in_decimal_units(values: FloatArray, unit: float) -> FloatArray:
     """Return values as multiples of the unit, not rounded; exactly so where they are decimal numbers."""
     # dividing by 0.01 is off where multiplying by 100 is not
     return np.asarray(values * np.rint(1.0 / unit) if unit < 1 else values / unit)
 
 
-def of_units(counts: FloatArray, unit: float) -> FloatArray:
+def from_decimal_units(counts: FloatArray, unit: float) -> FloatArray:
     """Return so many units as the nearest numbers to the decimals that they are."""
     return np.asarray(counts / np.rint(1.0 / unit) if unit < 1 else counts * unit)
 
 
-def _on_grid(values: FloatArray, unit: float) -> bool:
-    scaled = in_units(values, unit)
+def _on_decimal_grid(values: FloatArray, unit: float) -> bool:
+    scaled = in_decimal_units(values, unit)
     if not np.abs(scaled).max(initial=0.0) < _EXACT:
         return False
     noise = np.minimum(0.1, 1e-9 + _ROUNDING * np.abs(scaled))
     return bool((np.abs(scaled - np.rint(scaled)) <= noise).all())
 
 
-def _coarser(values: FloatArray) -> float:
+def _coarser_decimal_unit(values: FloatArray) -> float:
     """Return the largest power of ten of which all whole values are multiples, if enough of them say so."""
     some = values[values != 0]
     unit = 1.0
-    while len(some) >= _WITNESSES and _on_grid(some, 10.0 * unit):
+    while len(some) >= _WITNESSES and _on_decimal_grid(some, 10.0 * unit):
         unit *= 10.0
     return unit
 
 
-def _additive(values: FloatArray, relations: csr_array, rhs: FloatArray, unit: float) -> bool:
+def _additive_in_decimal_units(values: FloatArray, relations: csr_array, rhs: FloatArray, unit: float) -> bool:
     """Whether the relations hold exactly between the multiples: then they can between others too."""
     T = relations
     if not (T.data == np.rint(T.data)).all():
         T = csr_array((1000.0 * T.data, T.indices, T.indptr), shape=T.shape)
-        if not _on_grid(T.data, 1.0):  # a third of a cell has no decimals to keep
+        if not _on_decimal_grid(T.data, 1.0):  # a third of a cell has no decimals to keep
             return False
         T.data, rhs = np.rint(T.data), 1000.0 * rhs
-    if not _on_grid(rhs, unit):
+    if not _on_decimal_grid(rhs, unit):
         return False
-    size = abs(T) @ np.abs(in_units(values, unit))
+    size = abs(T) @ np.abs(in_decimal_units(values, unit))
     return bool(size.max(initial=0.0) < _EXACT) and not np.any(
-        T @ np.rint(in_units(values, unit)) - np.rint(in_units(rhs, unit))
+        T @ np.rint(in_decimal_units(values, unit)) - np.rint(in_decimal_units(rhs, unit))
     )

@@ -16,7 +16,16 @@ from scipy.sparse import csr_array
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals", "without_noise"]
+__all__ = [
+    "Multiples",
+    "decimals_of_numbers",
+    "ends_around_multiples",
+    "multiples_of_bases",
+    "numbers_off_base",
+    "numbers_without_noise",
+    "unit_of_last_decimal",
+    "whole_number_residuals",
+]
 
 LARGEST = 2.0**53
 """Whole numbers up to here are exact in floating point."""
@@ -28,7 +37,7 @@ _NOISE = 8 * np.finfo(np.float64).eps
 """Sums of decimals miss their decimal by this share of it at most."""
 
 
-def decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
+def decimals_of_numbers(numbers: FloatArray, *, noise: bool = False) -> int | None:
     """Return the least number of decimals with which every number is printed; None if that is more than nine.
 
     Parameters
@@ -38,16 +47,16 @@ def decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
     noise
         Whether a number counts as the decimal that it misses by the rounding of a sum alone.
 
-    >>> decimals(np.array([0.5, 12.25])), decimals(np.array([1 / 3]))
+    >>> decimals_of_numbers(np.array([0.5, 12.25])), decimals_of_numbers(np.array([1 / 3]))
     (2, None)
-    >>> decimals(np.array([0.1 + 0.2])), decimals(np.array([0.1 + 0.2]), noise=True)
+    >>> decimals_of_numbers(np.array([0.1 + 0.2])), decimals_of_numbers(np.array([0.1 + 0.2]), noise=True)
     (None, 1)
     """
     x = numbers[np.isfinite(numbers)]
     for digits in range(MOST_DECIMALS + 1):
         scale = 10.0**digits
         units = np.rint(x * scale)
-        if (np.abs(units) > _limit(digits)).any():
+        if (np.abs(units) > _largest_exact_number(digits)).any():
             return None
         if noise:
             near = np.minimum(_NOISE * np.abs(units), 1e-3)
@@ -59,30 +68,30 @@ def decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
     return None
 
 
-def without_noise(numbers: FloatArray) -> FloatArray:
+def numbers_without_noise(numbers: FloatArray) -> FloatArray:
     """Return numbers as the decimals that they miss by the rounding of a sum alone; others as they are.
 
-    >>> without_noise(np.array([0.1 + 0.2, 7.0])).tolist(), without_noise(np.array([1 / 3])).tolist()
+    >>> numbers_without_noise(np.array([0.1 + 0.2, 7.0])).tolist(), numbers_without_noise(np.array([1 / 3])).tolist()
     ([0.3, 7.0], [0.3333333333333333])
     """
-    digits = decimals(numbers, noise=True)
+    digits = decimals_of_numbers(numbers, noise=True)
     if digits is None:
         return numbers
     scale = 10.0**digits
     return np.where(np.isfinite(numbers), np.rint(numbers * scale) / scale, numbers)
 
 
-def unit_of(values: FloatArray) -> float:
+def unit_of_last_decimal(values: FloatArray) -> float:
     """Return the unit of the last decimal of a table: 1 for whole numbers, 0 for numbers without a last decimal.
 
-    >>> unit_of(np.array([3.0, 12.0])), unit_of(np.array([3.0, 12.05])), unit_of(np.array([1 / 3]))
-    (1.0, 0.01, 0.0)
+    >>> [unit_of_last_decimal(np.array(values)) for values in ([3.0, 12.0], [3.0, 12.05], [1 / 3])]
+    [1.0, 0.01, 0.0]
     """
-    digits = decimals(values, noise=True)
+    digits = decimals_of_numbers(values, noise=True)
     return 0.0 if digits is None else 10.0**-digits
 
 
-def _limit(digits: int) -> float:
+def _largest_exact_number(digits: int) -> float:
     return LARGEST if digits == 0 else LARGEST_DECIMAL
 
 
@@ -113,7 +122,7 @@ class Multiples:
         return np.asarray(units / 10.0**self.digits)
 
 
-def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Multiples, BoolArray]:
+def multiples_of_bases(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Multiples, BoolArray]:
     """Write values as multiples of their bases and a rest; also return the cells that are too large for that.
 
     Parameters
@@ -125,18 +134,18 @@ def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple
     room
         So many bases above and below the values must be exact as well.
 
-    >>> found, large = lattice(np.array([8.0, 10.0, -3.0, 7000000001.0, 1e17]), np.full(5, 5.0))
+    >>> found, large = multiples_of_bases(np.array([8.0, 10.0, -3.0, 7000000001.0, 1e17]), np.full(5, 5.0))
     >>> found.floor[:4].tolist(), found.is_multiple[:4].tolist(), large.tolist()
     ([5.0, 10.0, -5.0, 7000000000.0], [False, True, False, False], [False, False, False, False, True])
-    >>> lattice(np.array([0.3, 0.1 + 0.2]), np.full(2, 0.1))[0].is_multiple.tolist()
+    >>> multiples_of_bases(np.array([0.3, 0.1 + 0.2]), np.full(2, 0.1))[0].is_multiple.tolist()
     [True, True]
     """
-    of_base, of_values = decimals(base), decimals(values, noise=True)
+    of_base, of_values = decimals_of_numbers(base), decimals_of_numbers(values, noise=True)
     if of_base is None:
         raise ValueError("a base has too many decimals.")
     digits = of_base if of_values is None else max(of_base, of_values)
     scale = 10.0**digits
-    large = ~((np.abs(values) + (room + 1) * base) * scale <= _limit(digits))
+    large = ~((np.abs(values) + (room + 1) * base) * scale <= _largest_exact_number(digits))
     small = np.where(large, 0.0, values)
     R = np.rint(base * scale).astype(np.int64)
     if of_values is None:
@@ -149,35 +158,37 @@ def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple
     return Multiples(digits=digits, base=R, quotient=quotient, is_multiple=np.asarray(~rest)), np.asarray(large)
 
 
-def off_base(published: FloatArray, base: FloatArray) -> BoolArray:
+def numbers_off_base(published: FloatArray, base: FloatArray) -> BoolArray:
     """Return which published numbers are no multiples of their base, or too large to tell.
 
-    >>> off_base(np.array([10.0, 7000000001.0, 7000000000.0, 1e17]), np.full(4, 5.0)).tolist()
+    >>> numbers_off_base(np.array([10.0, 7000000001.0, 7000000000.0, 1e17]), np.full(4, 5.0)).tolist()
     [False, True, False, True]
-    >>> off_base(np.array([0.3, 0.1 + 0.2, 0.35]), np.full(3, 0.1)).tolist()
+    >>> numbers_off_base(np.array([0.3, 0.1 + 0.2, 0.35]), np.full(3, 0.1)).tolist()
     [False, True, True]
     """
-    digits = decimals(base)
+    digits = decimals_of_numbers(base)
     if digits is None:
         return np.ones(len(published), np.bool_)
     scale = 10.0**digits
     units = np.rint(published * scale)
-    exact = (np.abs(units) <= _limit(digits)) & (units / scale == published)
+    exact = (np.abs(units) <= _largest_exact_number(digits)) & (units / scale == published)
     rest = np.where(exact, units, 0.0).astype(np.int64) % np.rint(base * scale).astype(np.int64)
     return np.asarray(~exact | (rest != 0))
 
 
-def ends(published: FloatArray, base: FloatArray, step: int, unit: float) -> tuple[FloatArray, FloatArray]:
+def ends_around_multiples(
+    published: FloatArray, base: FloatArray, step: int, unit: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the interval of values, on the grid of the unit, that lie less than `step` bases from what is published.
 
     Without a unit (0) the interval is closed: its ends are not possible, whatever is next to them is.
 
-    >>> ends(np.array([10.0]), np.array([5.0]), 1, 1.0)
+    >>> ends_around_multiples(np.array([10.0]), np.array([5.0]), 1, 1.0)
     (array([6.]), array([14.]))
-    >>> ends(np.array([0.3]), np.array([0.1]), 2, 0.01)
+    >>> ends_around_multiples(np.array([0.3]), np.array([0.1]), 2, 0.01)
     (array([0.11]), array([0.49]))
     """
-    of_base, of_unit = decimals(base), decimals(np.array([unit]))
+    of_base, of_unit = decimals_of_numbers(base), decimals_of_numbers(np.array([unit]))
     digits = max(of_base or 0, of_unit or 0)
     scale = 10.0**digits
     at, reach, one = np.rint(published * scale), step * np.rint(base * scale), np.rint(unit * scale)
@@ -188,16 +199,18 @@ def ends(published: FloatArray, base: FloatArray, step: int, unit: float) -> tup
     return (np.floor((at - reach) / one) + 1) * one / scale, (np.ceil((at + reach) / one) - 1) * one / scale
 
 
-def whole_residuals(relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int) -> FloatArray | None:
+def whole_number_residuals(
+    relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int
+) -> FloatArray | None:
     """Return ``T x - b`` by whole numbers, so that it is 0 exactly where a relation holds; None if that cannot be.
 
     Coefficients and sides must have few decimals; the numbers are decimals of so many digits.
 
     >>> T = csr_array(np.array([[1.0, 1, -1]]))
-    >>> whole_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
+    >>> whole_number_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
     [0.0]
     """
-    of_relations = decimals(relations.data)
+    of_relations = decimals_of_numbers(relations.data)
     if of_relations is None:
         return None
     c, scale = 10.0**of_relations, 10.0**digits

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, SolveStatus
-from cellguard._engine.space.echelon_form import anchors
+from cellguard._engine.space.echelon_form import echelon_anchors
 from cellguard._engine.space.reduce import Reduction
 from cellguard._tolerances import NO_PRICE
 from cellguard._types import FloatArray, IntArray
@@ -92,7 +92,7 @@ class _ByNullSpace:
         free = np.full(N.shape[1], np.inf)
         self.program = LinearProgram(LinearModel(N, lower, upper, -free, free))
         # a parameter is the movement of one of the variables: the anchor of its column
-        self.anchor, self.anchor_ratio = anchors(N)
+        self.anchor, self.anchor_ratio = echelon_anchors(N)
 
     def set_bounds(self, variables: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         self.program.set_rows_sides(variables, lower, upper)

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.implied import expand
+from cellguard._engine.ranges.implied import expanded_for_views
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
-from cellguard._engine.ranges.system import free_cells
+from cellguard._engine.ranges.system import cells_with_range
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Views
-from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
+from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_witnesses, witnesses_made_exact
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["certified"]
@@ -44,31 +44,33 @@ def certified(found: FoundMovements, sight: Sight, deadline: Deadline) -> Verdic
     lo, hi, point = sight.lo, sight.hi, sight.point
     component = reduction.component
     held = np.zeros(len(point), bool)
-    held[views.known_cell[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]] = True
+    held[views.known_cell[~cells_with_range(views.known_lo, views.known_hi, point[views.known_cell])]] = True
     outside = np.flatnonzero((point < lo) | (point > hi))
     given = Inexact(
         reduction=reduction, movements=found.movements, lo=lo, hi=hi, point=point, component=component, held=held
     )
-    proof = exact_movements(given, deadline)
-    fitting = fitted(found, proof, point, outside)
+    proof = witnesses_made_exact(given, deadline)
+    fitting = fitted_to_views(found, proof, point, outside)
     out = fitting.verdicts(point, proof)
     open_ = np.flatnonzero(~out.safe & ~out.unsafe)
     if len(open_) and not deadline.passed:
         rows, cells = found.rows[:, open_].ravel(), np.tile(component[views.cell[open_]], 2)
         pairs = {(row, c) for row, c in zip(rows.tolist(), cells.tolist(), strict=True) if row >= 0}
-        proof = refine(proof, given, pairs, deadline)
-        fitting = fitted(found, proof, point, outside)
+        proof = refine_witnesses(proof, given, pairs, deadline)
+        fitting = fitted_to_views(found, proof, point, outside)
         out = fitting.verdicts(point, proof)
-    return _the_long_way(fitting, out, proof, sight, deadline)
+    return _certified_view_by_view(fitting, out, proof, sight, deadline)
 
 
-def fitted(found: FoundMovements, proof: ExactMovements, point: FloatArray, outside: IntArray) -> FoundMovements:
+def fitted_to_views(
+    found: FoundMovements, proof: ExactMovements, point: FloatArray, outside: IntArray
+) -> FoundMovements:
     """Return how much of each exact movement lies inside the bounds of each view that uses it; 0 when none does.
 
     `outside` are cells whose true value lies beyond its interval, by rounding.
     """
     views, movements = found.views, proof.as_floats()
-    pairs, limit = _limits(views, movements, point)
+    pairs, limit = _limits_of_views(views, movements, point)
     shares = found.shares.copy()
     for side in (0, 1):
         used = found.rows[side] >= 0
@@ -83,13 +85,13 @@ def fitted(found: FoundMovements, proof: ExactMovements, point: FloatArray, outs
     return replace(found, shares=shares)
 
 
-def _limits(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntArray, FloatArray]:
+def _limits_of_views(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return ``view * movements + movement`` where a view knows of a cell that moves, and how much of it he allows.
 
     A view has millions of questions and few movements move a cell that it knows: all others fit it as they are.
     """
     by_cell = csc_array(movements)
-    entry, place = expand(by_cell.indptr, views.known_cell, np.arange(len(views.known_cell)))
+    entry, place = expanded_for_views(by_cell.indptr, views.known_cell, np.arange(len(views.known_cell)))
     z, row = by_cell.data[place], by_cell.indices[place].astype(np.int64)
     moving = z != 0
     z, row, entry = z[moving], row[moving], entry[moving]
@@ -101,7 +103,7 @@ def _limits(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntA
     digits = 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell])))
     blurred = (room > 0) & np.isfinite(end) & (room * _MARGIN < digits)
     for i in np.flatnonzero(blurred).tolist():
-        exactly = _exact(end[i]) - _exact(point[cell[i]])
+        exactly = _exact_end_of_view(end[i]) - _exact_end_of_view(point[cell[i]])
         limit[i] = float(abs(exactly / Fraction(float(z[i])))) * (1 - _MARGIN)
     pairs, at = np.unique(views.known_view[entry] * movements.shape[0] + row, return_inverse=True)
     least = np.full(len(pairs), np.inf)
@@ -109,11 +111,11 @@ def _limits(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntA
     return pairs, least
 
 
-def _exact(number: float) -> Fraction:
+def _exact_end_of_view(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def _the_long_way(
+def _certified_view_by_view(
     found: FoundMovements, out: Verdicts, proof: ExactMovements, sight: Sight, deadline: Deadline
 ) -> Verdicts:
     """Ask again for single views what exact movements that many share do not show."""

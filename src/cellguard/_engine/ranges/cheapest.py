@@ -19,12 +19,12 @@ from cellguard._types import FloatArray
 
 __all__ = [
     "AskedMovement",
-    "cheapest",
-    "costs",
-    "cut_noise",
-    "limit_s",
-    "split",
-    "taken_apart",
+    "cheapest_witness",
+    "costs_of_witness",
+    "parts_of_witness",
+    "seconds_for_witness",
+    "split_witness_program",
+    "witness_without_noise",
 ]
 
 _STEEP = 100.0
@@ -33,7 +33,7 @@ _LIMIT_S = 60.0
 """After this long a program counts as unsolvable: a solver can hang."""
 
 
-def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
+def costs_of_witness(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
     """Cost per unit of movement, when rooms are measured in levels: weights in units of a typical one."""
     steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
     return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
@@ -52,7 +52,7 @@ class AskedMovement:
     high: FloatArray
 
 
-def cheapest(
+def cheapest_witness(
     A: sparray,
     asked: AskedMovement,
     *,
@@ -71,7 +71,7 @@ def cheapest(
     exact
         Keep even movements as small as rounding: cells of little room among large ones.
     program
-        The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
+        The :func:`split_witness_program` of A, when it is at hand: building it can take longer than solving it.
     deadline
         When to give up.
     """
@@ -84,30 +84,30 @@ def cheapest(
         return None
     lower[at] = upper[at] = level / scale
     upper[other] = 0.0
-    cost = costs(asked.weight, -low / level, high / level)
+    cost = costs_of_witness(asked.weight, -low / level, high / level)
     both = np.concatenate([cost, cost])
     both[at] = 0.0
-    v = _solved(split(A) if program is None else program, both, lower, upper, deadline)
-    return None if v is None else cut_noise(v, scale, exact=exact)
+    v = _solved_witness_program(split_witness_program(A) if program is None else program, both, lower, upper, deadline)
+    return None if v is None else witness_without_noise(v, scale, exact=exact)
 
 
-def _solved(
+def _solved_witness_program(
     program: LinearProgram, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline
 ) -> FloatArray | None:
     """Solve the split program; return movements up minus movements down, or None."""
     program.set_all(cost, lower, upper)
     program.forget()  # warm starts were slower
-    s = program.solve(time_limit_s=limit_s(deadline), duals=False)
+    s = program.solve(time_limit_s=seconds_for_witness(deadline), duals=False)
     k = len(cost) // 2
     return np.asarray(s.x[:k] - s.x[k:]) if s.optimal else None
 
 
-def limit_s(deadline: Deadline) -> float:
+def seconds_for_witness(deadline: Deadline) -> float:
     """Return the seconds that one program may take."""
     return max(0.01, min(_LIMIT_S, deadline.left))
 
 
-def taken_apart(A: csr_array, z: FloatArray) -> list[FloatArray]:
+def parts_of_witness(A: csr_array, z: FloatArray) -> list[FloatArray]:
     """Return the movements of which a movement consists: parts that have no relation in common."""
     used = np.flatnonzero(z)
     block = csr_array(A[:, used]).tocoo()
@@ -122,7 +122,7 @@ def taken_apart(A: csr_array, z: FloatArray) -> list[FloatArray]:
     return out
 
 
-def split(A: sparray) -> LinearProgram:
+def split_witness_program(A: sparray) -> LinearProgram:
     """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
     nothing, A = np.zeros(2 * A.shape[1]), csc_array(A)
     start = np.concatenate([A.indptr, A.indptr[-1] + A.indptr[1:]])
@@ -134,7 +134,7 @@ def split(A: sparray) -> LinearProgram:
     return program
 
 
-def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
+def witness_without_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
     """The movement in the table's unit, without what is rounding only."""
     v[np.abs(v) < (1e-13 if exact else NO_MOVEMENT)] = 0.0
     return v * scale

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import kept, stretched
+from cellguard._engine.ranges.shown import stretched_witnesses, witnesses_that_hold
 from cellguard._engine.ranges.tally import Tally
 from cellguard._types import FloatArray
 
@@ -42,10 +42,10 @@ def settle_by_circuits(tally: Tally, deadline: Deadline) -> None:
         if number % 2:
             wide[tally.known_by(np.unique(tally.questions.view[tally.open])) > 0] *= _KNOWN
         circuits = _circuits(s.space.relations, wide, deadline)
-        both = [stretched(z, room, s.component, s.n_components) for z in (circuits, -circuits)]
+        both = [stretched_witnesses(z, room, s.component, s.n_components) for z in (circuits, -circuits)]
         tally.learn_each(csr_array(vstack(both)))
         found = csr_array(vstack([found, circuits]))
-        tally.learn_each(_added_up(tally, found, np.minimum(*room), deadline))
+        tally.learn_each(_circuits_added_up(tally, found, np.minimum(*room), deadline))
         if not circuits.shape[0] or not len(tally.waiting()) or deadline.passed:
             break
 
@@ -57,10 +57,10 @@ def _circuits(relations: csr_array, wide: FloatArray, deadline: Deadline) -> csr
     order = np.argsort(-wide, kind="stable")
     A = relations.indptr.astype(np.int64), relations.indices.astype(np.int64), relations.data
     start, index, value = widest(*A, order, _MOST, deadline.left)
-    return kept(csr_array((value, index, start), shape=(len(start) - 1, len(wide))), relations)
+    return witnesses_that_hold(csr_array((value, index, start), shape=(len(start) - 1, len(wide))), relations)
 
 
-def _added_up(tally: Tally, circuits: csr_array, room: FloatArray, deadline: Deadline) -> csr_array:
+def _circuits_added_up(tally: Tally, circuits: csr_array, room: FloatArray, deadline: Deadline) -> csr_array:
     """Return for each variable that many wait for circuits added up, the shortest first, and the same turned around."""
     from cellguard._core.widest import added
 

@@ -22,7 +22,7 @@ from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Solved", "careful_movement"]
+__all__ = ["Solved", "movement_in_fractions"]
 
 Whole = NDArray[np.object_]
 """Whole numbers of any length."""
@@ -39,7 +39,7 @@ _SIGNIFICANT = 14
 """Digits of the smallest cell that are kept."""
 
 
-def careful_movement(
+def movement_in_fractions(
     T: csr_array,
     cells: IntArray,
     z: FloatArray,
@@ -88,18 +88,18 @@ def careful_movement(
     # room is a difference of rounded numbers: only what stays well inside needs no exact look
     near = 0.999 * np.where(m > 0, up, down) - 8 * np.spacing(np.maximum(np.abs(point), np.where(m > 0, up, down)))
     ends = [
-        (numbers[i], _difference(hi[i] if numbers[i] > 0 else lo[i], point[i]))
+        (numbers[i], _fraction_to_end(hi[i] if numbers[i] > 0 else lo[i], point[i]))
         for i in np.flatnonzero(np.abs(m) >= near).tolist()
         if numbers[i]
     ]
-    scale = _largest_scale([(Fraction(n, total), end) for n, end in ends if end is not None])
+    scale = _largest_fraction_inside([(Fraction(n, total), end) for n, end in ends if end is not None])
     if scale < 1 - Fraction(1, 10**6):
         return None
     top, bottom = scale.numerator, scale.denominator * total
     return {int(cell): Fraction(top * n, bottom) for cell, n in zip(cells.tolist(), numbers, strict=True) if n}
 
 
-def _difference(end: float, point: float) -> Fraction | None:
+def _fraction_to_end(end: float, point: float) -> Fraction | None:
     """From the point to an end, as printed; None when the end is infinite."""
     return Fraction(repr(float(end))) - Fraction(repr(float(point))) if isfinite(end) else None
 
@@ -128,7 +128,7 @@ class Solved:
         reduction = reduce(T)
         given = reduction.parameters
         if T.shape[1] * len(given) <= _DENSE:
-            given = _first_independent(reduction.basis.toarray(), order)
+            given = _independent_for_fractions(reduction.basis.toarray(), order)
         computed = np.setdiff1d(np.arange(T.shape[1]), given)
         if len(reduction.rows) != len(computed):
             return None
@@ -195,7 +195,7 @@ class Solved:
                 self.denominator *= part.denominator
 
 
-def _first_independent(N: FloatArray, order: IntArray) -> IntArray:
+def _independent_for_fractions(N: FloatArray, order: IntArray) -> IntArray:
     """Return the first rows of a basis that are independent, in the given order."""
     chosen = []
     left = np.ones(N.shape[1], bool)
@@ -213,7 +213,7 @@ def _first_independent(N: FloatArray, order: IntArray) -> IntArray:
     return np.sort(np.array(chosen, np.int64))
 
 
-def _largest_scale(ends: list[tuple[Fraction, Fraction]]) -> Fraction:
+def _largest_fraction_inside(ends: list[tuple[Fraction, Fraction]]) -> Fraction:
     """How much of the movement fits into the bounds: at most all of it. Movements and ends on their side."""
     scale = min((end / m for m, end in ends if abs(m) > abs(end)), default=Fraction(1))
     return Fraction(floor(scale * 10**12), 10**12)

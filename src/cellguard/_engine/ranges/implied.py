@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Tightened", "expand", "implied_room", "tightened_room"]
+__all__ = ["Tightened", "expanded_for_views", "implied_room", "room_tightened_by_views"]
 
 
 _PASSES = 3
@@ -20,7 +20,7 @@ def implied_room(A: csr_array, down: FloatArray, up: FloatArray) -> tuple[FloatA
     """Return the room that the relations leave of `down` and `up`."""
     coo = A.tocoo()
     for _ in range(_PASSES):
-        rise, fall = _limits(coo.row, A.shape[0], coo.data, down[coo.col], up[coo.col])
+        rise, fall = _implied_limits(coo.row, A.shape[0], coo.data, down[coo.col], up[coo.col])
         new_down, new_up = down.copy(), up.copy()
         np.minimum.at(new_up, coo.col, rise)
         np.minimum.at(new_down, coo.col, fall)
@@ -30,7 +30,9 @@ def implied_room(A: csr_array, down: FloatArray, up: FloatArray) -> tuple[FloatA
     return down, up
 
 
-def _limits(row: IntArray, n: int, data: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _implied_limits(
+    row: IntArray, n: int, data: FloatArray, down: FloatArray, up: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return how far each entry's variable can rise and fall before the others of its row cannot make up for it.
 
     Parameters
@@ -87,7 +89,7 @@ class Tightened:
         return cls(n_variables=n_variables, key=keys, down=least[0], up=least[1])
 
 
-def tightened_room(A: csr_array, down: FloatArray, up: FloatArray, known: Tightened) -> Tightened:
+def room_tightened_by_views(A: csr_array, down: FloatArray, up: FloatArray, known: Tightened) -> Tightened:
     """Return what the relations leave of the room in the eyes of many views at once.
 
     Only relations with something that a view knows better than everybody are looked at, and those that this
@@ -106,12 +108,12 @@ def tightened_room(A: csr_array, down: FloatArray, up: FloatArray, known: Tighte
     columns = csr_array(A.T)
     changed = known.key
     for _ in range(_PASSES):
-        view, entry = expand(columns.indptr, changed % k, changed // k)
+        view, entry = expanded_for_views(columns.indptr, changed % k, changed // k)
         pair = np.unique(view * m + columns.indices[entry])
-        number, entry = expand(A.indptr, pair % m, np.arange(len(pair)))
+        number, entry = expanded_for_views(A.indptr, pair % m, np.arange(len(pair)))
         view, variable = pair[number] // m, A.indices[entry].astype(np.int64)
         before = known.of(view, variable, down[variable], up[variable])
-        rise, fall = _limits(number, len(pair), A.data[entry], *before)
+        rise, fall = _implied_limits(number, len(pair), A.data[entry], *before)
         better = (fall < before[0]) | (rise < before[1])
         if not better.any():
             break
@@ -124,7 +126,7 @@ def tightened_room(A: csr_array, down: FloatArray, up: FloatArray, known: Tighte
     return known
 
 
-def expand(indptr: IntArray, rows: IntArray, label: IntArray) -> tuple[IntArray, IntArray]:
+def expanded_for_views(indptr: IntArray, rows: IntArray, label: IntArray) -> tuple[IntArray, IntArray]:
     """Return the places of all entries of some rows, and the label of the row of each."""
     start, length = indptr[rows].astype(np.int64), np.diff(indptr)[rows].astype(np.int64)
     first = np.cumsum(length) - length

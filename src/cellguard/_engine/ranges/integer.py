@@ -14,7 +14,7 @@ from cellguard._engine.ranges.system import System
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, Way
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["search_whole"]
+__all__ = ["search_whole_ranges"]
 
 _WAY = Way(presolve=True, solver="choose", tolerance=1e-7)
 _WIDE = 1e6
@@ -23,7 +23,7 @@ _NEAR_END = 1000.0
 """So near the end over real numbers a whole one is looked for then: what is missing of a wide range does not count."""
 
 
-def search_whole(
+def search_whole_ranges(
     system: System, request: RangeRequest, down: FloatArray, up: FloatArray, *, deadline: Deadline
 ) -> tuple[Reach, csr_array]:
     """Find both ends of every asked cell over movements in whole numbers, component by component.

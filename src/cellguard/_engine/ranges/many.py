@@ -15,17 +15,23 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.certified import certified
 from cellguard._engine.ranges.circuits import settle_by_circuits
 from cellguard._engine.ranges.coalitions import Coalitions
-from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
-from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
-from cellguard._engine.ranges.range_search import search
-from cellguard._engine.ranges.shown import LARGE, kept, remember, shown, stretched
+from cellguard._engine.ranges.implied import Tightened, expanded_for_views, room_tightened_by_views
+from cellguard._engine.ranges.parts import RangeRequest, range_part_of, search_range_parts
+from cellguard._engine.ranges.range_search import search_ranges
+from cellguard._engine.ranges.shown import (
+    LARGE,
+    remember_shown,
+    shown_movements,
+    stretched_witnesses,
+    witnesses_that_hold,
+)
 from cellguard._engine.ranges.sight import Sight
 from cellguard._engine.ranges.sparse import settle_by_sparse
-from cellguard._engine.ranges.system import free_cells
+from cellguard._engine.ranges.system import cells_with_range
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
-from cellguard._engine.ranges.whole import in_whole_numbers, whole_movements
+from cellguard._engine.ranges.whole import tally_in_whole_numbers, whole_witnesses
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
@@ -73,32 +79,32 @@ def ranges_for(
         views = views.in_whole_numbers()
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
-    _shown(tally)
+    _settle_by_shown(tally)
     many = len(tally.open) > _MANY
     if many:
         settle_by_circuits(tally, deadline)
     asked = views.hardest(questions.number[tally.not_shown()])
-    programs = _everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
+    programs = _ranges_of_everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
     if many:
         programs += settle_by_sparse(tally, deadline)
-    disclosed = _rule_out(tally, views, point)
+    disclosed = _disclosed_to_views(tally, views, point)
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
-    programs += coalitions.programs + _one_by_one(tally, deadline)
+    programs += coalitions.programs + _settle_view_by_view(tally, deadline)
     if sight.integer:
-        tally, more = in_whole_numbers(tally, sight, views, deadline)
+        tally, more = tally_in_whole_numbers(tally, sight, views, deadline)
         programs += more
     movements = csr_array(tally.movements() @ system.space.lift.T)
-    remember(movements)
+    remember_shown(movements)
     found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
     if sight.integer:
-        return found.verdicts(point, whole_movements(movements) if certify else None)
+        return found.verdicts(point, whole_witnesses(movements) if certify else None)
     return certified(found, sight, deadline) if certify else found.verdicts(point)
 
 
-def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
+def _ranges_of_everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
     """Search for what everybody must hold possible: no view holds more possible."""
-    reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
+    reach, pool = search_range_parts(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable
     tally.bound(np.arange(len(variable)), -reach.low_bound[variable], reach.high_bound[variable])
     # what moves few variables is in few views' way: after it, little is left for what moves thousands
@@ -109,23 +115,23 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
     return reach.programs
 
 
-def _shown(tally: Tally) -> None:
+def _settle_by_shown(tally: Tally) -> None:
     """Tick off what movements prove that were found before: views of large systems take a program each otherwise."""
     s = tally.system
-    known = shown(len(s.free), s.space.cells) if len(s.up) > LARGE or len(tally.open) > _MANY else None
+    known = shown_movements(len(s.free), s.space.cells) if len(s.up) > LARGE or len(tally.open) > _MANY else None
     if known is not None:
-        V = kept(known, s.space.relations)
-        forth = stretched(V, (s.down, s.up), s.component, s.n_components)
-        back = stretched(-V, (s.down, s.up), s.component, s.n_components)
+        V = witnesses_that_hold(known, s.space.relations)
+        forth = stretched_witnesses(V, (s.down, s.up), s.component, s.n_components)
+        back = stretched_witnesses(-V, (s.down, s.up), s.component, s.n_components)
         tally.learn_each(csr_array(vstack([forth, back])))
 
 
-def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:
+def _disclosed_to_views(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:
     """Prove what the relations with known cells prove alone; return (views, cells) that they disclose."""
     s, q = tally.system, tally.questions
     known = q.known
     variable = known.key % known.n_variables
-    tight = tightened_room(
+    tight = room_tightened_by_views(
         s.space.relations,
         s.implied_down,
         s.implied_up,
@@ -139,18 +145,18 @@ def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, 
     tally.bound(np.arange(len(q)), *tight.of(q.view, q.variable, tally.low_bound, tally.high_bound))
     stuck = np.flatnonzero((tight.down == 0) & (tight.up == 0))
     by_variable = csr_array(s.space.lift.T)
-    view, place = expand(
+    view, place = expanded_for_views(
         by_variable.indptr, tight.key[stuck] % tight.n_variables, tight.key[stuck] // tight.n_variables
     )
     n = len(point)
     told = view * n + by_variable.indices[place]
     own = views.known_view * n + views.known_cell
-    own = own[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]
+    own = own[~cells_with_range(views.known_lo, views.known_hi, point[views.known_cell])]
     told = np.setdiff1d(told, own)
     return told // n, told % n
 
 
-def _one_by_one(tally: Tally, deadline: Deadline) -> int:
+def _settle_view_by_view(tally: Tally, deadline: Deadline) -> int:
     """Ask for each view alone what is still open: bounds are proven as well."""
     s, q, known = tally.system, tally.questions, tally.questions.known
     programs = 0
@@ -170,8 +176,8 @@ def _one_by_one(tally: Tally, deadline: Deadline) -> int:
         variables = np.flatnonzero(np.isin(s.component, s.component[q.variable[some]]))
         needs = (q.need_high[some], q.need_low[some], q.need_width[some])
         room = (down[variables], up[variables])
-        part = part_of(s, variables, q.variable[some], needs, deadline, room)
-        reach = search(part)
+        part = range_part_of(s, variables, q.variable[some], needs, deadline, room)
+        reach = search_ranges(part)
         programs += reach.programs
         for v in reach.pool:
             whole = np.zeros(len(s.up))

@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import implied_room
-from cellguard._engine.ranges.range_search import RangePart, Reach, search
-from cellguard._engine.ranges.shown import LARGE, shown
+from cellguard._engine.ranges.range_search import RangePart, Reach, search_ranges
+from cellguard._engine.ranges.shown import LARGE, shown_movements
 from cellguard._engine.ranges.system import System
-from cellguard._engine.space.space import members_of, per_variable
+from cellguard._engine.space.space import members_of_groups, room_per_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["RangeRequest", "part_of", "search_all"]
+__all__ = ["RangeRequest", "range_part_of", "search_range_parts"]
 
 
 PART_SIZE = 400
@@ -54,22 +54,24 @@ class RangeRequest:
         )
 
 
-def search_all(
+def search_range_parts(
     system: System, request: RangeRequest, *, exact: bool, deadline: Deadline, jobs: int | None
 ) -> tuple[Reach, csr_array]:
     """Search every part that is asked about; return what is reached, and the pool of movements as one matrix."""
-    parts = _parts(system, request, exact=exact, deadline=deadline)
-    return _join(system, [variables for _, variables in parts], _run([part for part, _ in parts], jobs))
+    parts = _range_parts(system, request, exact=exact, deadline=deadline)
+    return _reaches_joined(
+        system, [variables for _, variables in parts], _reach_of_each_part([part for part, _ in parts], jobs)
+    )
 
 
-def _parts(
+def _range_parts(
     system: System, request: RangeRequest, *, exact: bool, deadline: Deadline
 ) -> list[tuple[RangePart, IntArray]]:
     """Cut the work into parts that do not depend on how many run at the same time."""
     if len(request.variable) == 0:
         return []
     m = request.movable
-    need_low, need_high = per_variable(request.ratio, request.lower[m], request.upper[m])
+    need_low, need_high = room_per_variable(request.ratio, request.lower[m], request.upper[m])
     need_width = request.sliding[m] / np.abs(request.ratio)
     wanted = np.zeros(system.n_components, bool)
     wanted[system.component[request.variable]] = True
@@ -83,17 +85,17 @@ def _parts(
         filled += int(counts[c])
     of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
     parts = []
-    members = (members_of(x, number + 1) for x in (of_variable, of_variable[request.variable]))
+    members = (members_of_groups(x, number + 1) for x in (of_variable, of_variable[request.variable]))
     for variables, asked in zip(*members, strict=True):
         needs = (need_high[asked], need_low[asked], need_width[asked])
-        part = replace(part_of(system, variables, request.variable[asked], needs, deadline), exact=exact)
+        part = replace(range_part_of(system, variables, request.variable[asked], needs, deadline), exact=exact)
         if len(variables) > LARGE:
-            part = replace(part, shown=shown(len(system.free), system.space.cells[variables]))
-        parts += [(chunk, variables) for chunk in _chunks(part)]
+            part = replace(part, shown=shown_movements(len(system.free), system.space.cells[variables]))
+        parts += [(chunk, variables) for chunk in _chunks_of_range_part(part)]
     return parts
 
 
-def part_of(
+def range_part_of(
     system: System,
     variables: IntArray,
     asked: IntArray,
@@ -122,14 +124,14 @@ def part_of(
     place[variables] = np.arange(len(variables))
     A = system.space.relations
     first = A.indices[A.indptr[:-1]] if A.shape[0] else np.zeros(0, np.int64)
-    A = _compact(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
+    A = _renumbered_for_part(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
     down, up = (system.down[variables], system.up[variables]) if room is None else room
     implied = (system.implied_down[variables], system.implied_up[variables])
     if room is not None:
         implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
     return RangePart(
         A=A,
-        N=_compact(system.space.basis[variables]),
+        N=_renumbered_for_part(system.space.basis[variables]),
         down=down,
         up=up,
         implied_down=implied[0],
@@ -144,7 +146,7 @@ def part_of(
     )
 
 
-def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
+def _renumbered_for_part(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
     """Number the columns anew: by their place, or in order those that are used."""
     if place is None:
         used, indices = np.unique(M.indices, return_inverse=True)
@@ -152,7 +154,7 @@ def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) ->
     return csr_array((M.data, place[M.indices], M.indptr), shape=(M.shape[0], n_columns))
 
 
-def _chunks(part: RangePart) -> list[RangePart]:
+def _chunks_of_range_part(part: RangePart) -> list[RangePart]:
     """Split a part with many variables to be followed to their ends."""
     variables = np.unique(part.asked)
     if not part.exact or len(variables) <= CHUNK_SIZE:
@@ -172,16 +174,16 @@ def _chunks(part: RangePart) -> list[RangePart]:
     return chunks
 
 
-def _run(parts: list[RangePart], jobs: int | None) -> list[Reach]:
+def _reach_of_each_part(parts: list[RangePart], jobs: int | None) -> list[Reach]:
     if len(parts) <= 1:
-        return [search(part) for part in parts]
+        return [search_ranges(part) for part in parts]
     from joblib import Parallel, delayed
 
-    found: list[Reach] = Parallel(n_jobs=jobs, prefer="threads")(delayed(search)(part) for part in parts)
+    found: list[Reach] = Parallel(n_jobs=jobs, prefer="threads")(delayed(search_ranges)(part) for part in parts)
     return found
 
 
-def _join(system: System, variables: list[IntArray], reaches: list[Reach]) -> tuple[Reach, csr_array]:
+def _reaches_joined(system: System, variables: list[IntArray], reaches: list[Reach]) -> tuple[Reach, csr_array]:
     """Put the parts together: a row of the pool holds movements of parts that have no variable in common."""
     k = len(system.up)
     whole = Reach.start(system.implied_down, system.implied_up)

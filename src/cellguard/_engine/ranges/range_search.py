@@ -9,12 +9,12 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
-from cellguard._engine.ranges.shown import LARGE, stretched
+from cellguard._engine.ranges.shown import LARGE, stretched_witnesses
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._tolerances import LEVEL_LOOKED_FOR, LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["RangePart", "Reach", "search"]
+__all__ = ["RangePart", "Reach", "search_ranges"]
 
 
 _HUGE = 4000
@@ -106,7 +106,7 @@ class Reach:
         self.pool = [self.pool[i] for i in needed]
 
 
-def search(part: RangePart) -> Reach:
+def search_ranges(part: RangePart) -> Reach:
     """Find what the part's variables can reach."""
     return _RangeSearch(part).run()
 
@@ -192,7 +192,7 @@ class _RangeSearch:
         if shown is None:
             return
         room = part.down, part.up
-        both = [stretched(way, room, part.component, self.n_components) for way in (shown, -shown)]
+        both = [stretched_witnesses(way, room, part.component, self.n_components) for way in (shown, -shown)]
         for row in range(shown.shape[0]):
             for way in both:
                 if part.deadline.passed:

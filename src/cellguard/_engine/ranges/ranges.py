@@ -15,17 +15,17 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import AttackerProgram
-from cellguard._engine.ranges.integer import search_whole
-from cellguard._engine.ranges.parts import RangeRequest, search_all
+from cellguard._engine.ranges.integer import search_whole_ranges
+from cellguard._engine.ranges.parts import RangeRequest, search_range_parts
 from cellguard._engine.ranges.range_search import Reach
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._engine.ranges.sight import AskedRanges, ShownRanges, Sight
 from cellguard._engine.ranges.system import System
-from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
+from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_witnesses, witnesses_made_exact
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "entries", "ranges"]
+__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "ranges", "witness_entries"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,31 +79,31 @@ def ranges(
     system, point = sight.system(), sight.point
     request = RangeRequest.of(system, asked.cells, *asked.levels)
     if sight.integer:
-        reach, pool = search_whole(system, request, *sight.room, deadline=deadline)
+        reach, pool = search_whole_ranges(system, request, *sight.room, deadline=deadline)
     else:
-        reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
+        reach, pool = search_range_parts(system, request, exact=exact, deadline=deadline, jobs=jobs)
     movements = csr_array(pool @ system.space.lift.T)
-    remember(movements)
+    remember_shown(movements)
     exact = exact or sight.integer
     if not certify:
-        return _result(system, request, reach, movements, point, exact=exact)
+        return _ranges_of_reach(system, request, reach, movements, point, exact=exact)
     component = system.reduction.component
     given = Inexact(
         reduction=system.reduction, movements=movements, lo=sight.lo, hi=sight.hi, point=point, component=component
     )
-    proof = exact_movements(given, deadline)
-    found = _result(system, request, reach, proof, point, exact=exact)
+    proof = witnesses_made_exact(given, deadline)
+    found = _ranges_of_reach(system, request, reach, proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
     if open_.any():
         rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
         pairs = set(zip(rows.tolist(), np.tile(component[asked.cells[open_]], 2).tolist(), strict=True))
         pairs = {(row, c) for row, c in pairs if row >= 0}
-        proof = refine(proof, given, pairs, deadline)
-        found = _result(system, request, reach, proof, point, exact=exact)
+        proof = refine_witnesses(proof, given, pairs, deadline)
+        found = _ranges_of_reach(system, request, reach, proof, point, exact=exact)
     return found
 
 
-def _result(
+def _ranges_of_reach(
     system: System,
     request: RangeRequest,
     reach: Reach,
@@ -130,7 +130,7 @@ def _result(
     low_row, high_row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
     high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
-    shown_low, shown_high = (entries(movements, row, request.cells) for row in (low_row, high_row))
+    shown_low, shown_high = (witness_entries(movements, row, request.cells) for row in (low_row, high_row))
     keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
     safe = (
         (shown_high >= request.upper * keep)
@@ -164,7 +164,7 @@ def _result(
     )
 
 
-def entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
+def witness_entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
     """Return the entries at the given places; 0 where the row is -1."""
     out = np.zeros(len(rows))
     some = rows >= 0

@@ -20,7 +20,14 @@ from cellguard._types import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray
 
-__all__ = ["LARGE", "kept", "remember", "remembering", "shown", "stretched"]
+__all__ = [
+    "LARGE",
+    "remember_shown",
+    "remembering_shown",
+    "shown_movements",
+    "stretched_witnesses",
+    "witnesses_that_hold",
+]
 
 
 LARGE = 2000
@@ -34,7 +41,7 @@ _SHOWN: ContextVar[list[csr_array] | None] = ContextVar("shown", default=None)
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
+def remembering_shown() -> Iterator[None]:
     """Let everything in this context profit from movements that were shown in it."""
     if _SHOWN.get() is not None:
         yield
@@ -46,7 +53,7 @@ def remembering() -> Iterator[None]:
         _SHOWN.reset(token)
 
 
-def remember(movements: sparray) -> None:
+def remember_shown(movements: sparray) -> None:
     """Keep movements of all cells, one row each, if anybody is remembering."""
     kept = _SHOWN.get()
     if kept is None or not movements.shape[0]:
@@ -58,7 +65,7 @@ def remember(movements: sparray) -> None:
         kept.pop(0)
 
 
-def shown(n_cells: int, cells: IntArray) -> csr_array | None:
+def shown_movements(n_cells: int, cells: IntArray) -> csr_array | None:
     """Return the movements of some cells that are remembered of tables with so many cells, the latest first."""
     kept = [block for block in reversed(_SHOWN.get() or ()) if block.shape[1] == n_cells]
     if not kept:
@@ -68,7 +75,7 @@ def shown(n_cells: int, cells: IntArray) -> csr_array | None:
     return csr_array(csr_array(vstack(kept))[:, cells])
 
 
-def kept(movements: csr_array, relations: csr_array) -> csr_array:
+def witnesses_that_hold(movements: csr_array, relations: csr_array) -> csr_array:
     """Return the movements that keep all relations: what a published cell forbids by now is left out."""
     from scipy.sparse import csr_array
 
@@ -79,7 +86,7 @@ def kept(movements: csr_array, relations: csr_array) -> csr_array:
     return csr_array(movements[np.flatnonzero(good)])
 
 
-def stretched(
+def stretched_witnesses(
     movements: csr_array, room: tuple[FloatArray, FloatArray], component: IntArray, n_components: int
 ) -> csr_array:
     """Return every movement as far as the room, below and above, allows; each component by itself."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest, split
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness, split_witness_program
 from cellguard._engine.ranges.tally import Tally
 from cellguard._types import FloatArray
 
@@ -33,7 +33,7 @@ class _Asking:
     def __init__(self, tally: Tally, deadline: Deadline) -> None:
         self.tally, self.deadline = tally, deadline
         self.A = tally.system.space.relations
-        self.program = split(self.A)
+        self.program = split_witness_program(self.A)
         self.programs = 0
 
     def about(self, variable: int) -> None:
@@ -58,5 +58,5 @@ class _Asking:
             return False
         self.programs += 1
         asked = AskedMovement(variable, move, price, -down, up)
-        z = cheapest(self.A, asked, program=self.program, deadline=self.deadline)
+        z = cheapest_witness(self.A, asked, program=self.program, deadline=self.deadline)
         return z is not None and self.tally.learn(np.clip(z, -down, up))

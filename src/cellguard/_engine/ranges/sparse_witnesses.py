@@ -8,10 +8,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest, split
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness, split_witness_program
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.system import System
-from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
+from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_witnesses, witnesses_made_exact
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -36,12 +36,12 @@ def sparse_witnesses(sight: Sight, asked: AskedRanges, deadline: Deadline) -> Sp
     system = sight.system()
     found: list[FloatArray] = []
     rows = np.full((2, len(asked.cells)), -1, np.int64)
-    levels = _levels(sight, asked)
-    program = split(system.space.relations)
+    levels = _levels_for_witnesses(sight, asked)
+    program = split_witness_program(system.space.relations)
     for k, cell in enumerate(asked.cells.tolist()):
         for side, sign in enumerate((-1.0, 1.0)):
             level = float(levels[side, k])
-            z = _movement(system, cell, sign * level, program, deadline) if level > 0 else None
+            z = _sparse_witness(system, cell, sign * level, program, deadline) if level > 0 else None
             if z is not None:
                 rows[side, k] = len(found)
                 found.append(z)
@@ -51,17 +51,17 @@ def sparse_witnesses(sight: Sight, asked: AskedRanges, deadline: Deadline) -> Sp
         reduction=system.reduction, movements=movements, lo=sight.lo, hi=sight.hi, point=sight.point,
         component=component,
     )  # fmt: skip
-    exact = exact_movements(given, deadline)
-    short = ~_reached(exact, asked.cells, rows, levels)
+    exact = witnesses_made_exact(given, deadline)
+    short = ~_reached_by_witnesses(exact, asked.cells, rows, levels)
     some = [(int(row), int(component[asked.cells[k]])) for side in (0, 1) for k in np.flatnonzero(short[side])
             if (row := rows[side, k]) >= 0]  # fmt: skip
     if some and not deadline.passed:
-        exact = refine(exact, given, some, deadline)
-        short = ~_reached(exact, asked.cells, rows, levels)
+        exact = refine_witnesses(exact, given, some, deadline)
+        short = ~_reached_by_witnesses(exact, asked.cells, rows, levels)
     return SparseWitnesses(movements=exact, rows=rows, met=np.asarray(~short.any(axis=0)), programs=len(found))
 
 
-def _levels(sight: Sight, asked: AskedRanges) -> FloatArray:
+def _levels_for_witnesses(sight: Sight, asked: AskedRanges) -> FloatArray:
     """How far down and up each cell is to go: what slides goes up where there is room."""
     nothing = np.zeros(len(asked.cells))
     lower, upper, sliding = (nothing if x is None else x for x in (asked.lower, asked.upper, asked.sliding))
@@ -70,7 +70,9 @@ def _levels(sight: Sight, asked: AskedRanges) -> FloatArray:
     return np.stack([np.maximum(lower, sliding - high), high])
 
 
-def _movement(system: System, cell: int, move: float, program: LinearProgram, deadline: Deadline) -> FloatArray | None:
+def _sparse_witness(
+    system: System, cell: int, move: float, program: LinearProgram, deadline: Deadline
+) -> FloatArray | None:
     """Return the movement of the variables with the least sum in which a cell goes so far, or None."""
     variable = int(system.space.variable_of[cell])
     if variable < 0 or deadline.passed:
@@ -79,11 +81,11 @@ def _movement(system: System, cell: int, move: float, program: LinearProgram, de
     if not far:
         return None
     asked = AskedMovement(variable, far, np.ones(len(system.up)), -system.down, system.up)
-    z = cheapest(system.space.relations, asked, exact=True, program=program, deadline=deadline)
+    z = cheapest_witness(system.space.relations, asked, exact=True, program=program, deadline=deadline)
     return None if z is None else np.clip(z, -system.down, system.up)
 
 
-def _reached(exact: ExactMovements, cells: IntArray, rows: IntArray, levels: FloatArray) -> BoolArray:
+def _reached_by_witnesses(exact: ExactMovements, cells: IntArray, rows: IntArray, levels: FloatArray) -> BoolArray:
     """Whether each cell gets to its level, down and up."""
     moved = exact.as_floats()
     out = levels <= 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from cellguard._engine.ranges.implied import expand
+from cellguard._engine.ranges.implied import expanded_for_views
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
 from cellguard._tolerances import CALM_MOVEMENT, LEVEL_LOOKED_FOR, LEVEL_SHARE
@@ -189,7 +189,7 @@ class Tally:
                 (sign * reached > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * LEVEL_LOOKED_FOR)
             )
             at, size = some[further], np.abs(moved[further])
-            part = _with_slack(share[further], enough[further] / size)
+            part = _tallied_with_slack(share[further], enough[further] / size)
             got[at], row[at], shares[at] = part * size, len(self.pool), part
             helped = helped or len(at) > 0
         if not helped:
@@ -233,14 +233,14 @@ class Tally:
             helps = (most * moved > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * LEVEL_LOOKED_FOR)
             further = np.flatnonzero(helps)
             at, moved = some[further], moved[further]
-            part = _with_slack(most[further], enough[further] / moved)
+            part = _tallied_with_slack(most[further], enough[further] / moved)
             got[at], row[at], share[at] = part * moved, len(self.pool) + best[further], part
         self.update(some)
 
     def _shares_of(self, by_variable: csc_array) -> FloatArray:
         """Return how much of each movement (row) lies inside the bounds of each view (column)."""
         known = self.questions.known
-        entry, place = expand(by_variable.indptr, self.known_variable, np.arange(len(self.known_variable)))
+        entry, place = expanded_for_views(by_variable.indptr, self.known_variable, np.arange(len(self.known_variable)))
         size, rises = np.abs(by_variable.data[place]), by_variable.data[place] > 0
         room = np.where(rises, known.up[entry], known.down[entry])
         limit = np.ones(len(size))
@@ -291,9 +291,9 @@ class _Listed:
 
     def of(self, variables: IntArray) -> IntArray:
         """Return the entries of some variables."""
-        return self._order[expand(self._start, variables, variables)[1]]
+        return self._order[expanded_for_views(self._start, variables, variables)[1]]
 
 
-def _with_slack(most: FloatArray, enough: FloatArray) -> FloatArray:
+def _tallied_with_slack(most: FloatArray, enough: FloatArray) -> FloatArray:
     """Where a movement must be scaled down, go half way to what would be enough: ends are only met inexactly."""
     return np.where((most < 1.0) & (enough < most), (most + enough) / 2, most)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.numbers.multiples import whole_residuals
-from cellguard._engine.ranges.cheapest import taken_apart
+from cellguard._engine.numbers.multiples import whole_number_residuals
+from cellguard._engine.ranges.cheapest import parts_of_witness
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.tally import Tally
@@ -23,14 +23,14 @@ from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._tolerances import LEVEL_LOOKED_FOR, WHOLE_SOLUTION
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["in_whole_numbers", "whole_movements"]
+__all__ = ["tally_in_whole_numbers", "whole_witnesses"]
 
 _MULTIPLES = (1, 2, 3, 4, 5, 6, 12, 60)
 """Directions in fractions with these denominators are made whole."""
 _LARGEST = 2.0**50
 
 
-def in_whole_numbers(tally: Tally, sight: Sight, views: Views, deadline: Deadline) -> tuple[WholeTally, int]:
+def tally_in_whole_numbers(tally: Tally, sight: Sight, views: Views, deadline: Deadline) -> tuple[WholeTally, int]:
     """Answer in whole numbers what was answered over real ones; return the new tally, and how many programs it took."""
     whole = WholeTally(tally)
     for moving, v in sorted(tally.pool, key=lambda movement: len(movement[0])):
@@ -42,7 +42,7 @@ def in_whole_numbers(tally: Tally, sight: Sight, views: Views, deadline: Deadlin
     return whole, _view_by_view(whole, sight, views, deadline)
 
 
-def whole_movements(movements: csr_array) -> ExactMovements:
+def whole_witnesses(movements: csr_array) -> ExactMovements:
     """Return movements that are whole numbers already as exact ones."""
     numbers = csr_array(np.rint(movements).astype(np.int64))
     numbers.sum_duplicates()  # in order: whoever sorts a matrix that shares its columns would disorder this one
@@ -68,11 +68,11 @@ class WholeTally(Tally):
     def _directions(self, v: FloatArray) -> Iterator[FloatArray]:
         """Yield the whole directions in a movement: its parts, once they are whole in every cell."""
         s = self.system
-        for part in taken_apart(s.space.relations, v):
+        for part in parts_of_witness(s.space.relations, v):
             cells = s.space.lift @ part
             moving = np.flatnonzero(cells)
-            z = _made_whole(cells[moving])
-            if z is None or not _holds(s.reduction.relations, moving, z):
+            z = _witness_made_whole(cells[moving])
+            if z is None or not _whole_witness_holds(s.reduction.relations, moving, z):
                 continue
             whole = np.zeros(len(cells))
             whole[moving] = z
@@ -116,7 +116,7 @@ class WholeTally(Tally):
         return out
 
 
-def _made_whole(z: FloatArray) -> FloatArray | None:
+def _witness_made_whole(z: FloatArray) -> FloatArray | None:
     """Return the smallest whole numbers in the ratio of the given ones; None where there are none to be seen."""
     if not len(z):
         return None
@@ -134,9 +134,9 @@ def _made_whole(z: FloatArray) -> FloatArray | None:
     return np.asarray(as_it_is / np.gcd.reduce(as_it_is.astype(np.int64)))
 
 
-def _holds(relations: csr_array, moving: IntArray, z: FloatArray) -> bool:
+def _whole_witness_holds(relations: csr_array, moving: IntArray, z: FloatArray) -> bool:
     """Whether the relations hold exactly."""
-    residual = whole_residuals(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
+    residual = whole_number_residuals(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
     return residual is not None and not residual.any()
 
 

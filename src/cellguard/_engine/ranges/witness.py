@@ -17,11 +17,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.exact_fractions import Solved, careful_movement
+from cellguard._engine.ranges.exact_fractions import Solved, movement_in_fractions
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["ExactMovements", "Inexact", "exact_movements", "refine"]
+__all__ = ["ExactMovements", "Inexact", "refine_witnesses", "witnesses_made_exact"]
 
 
 _FINE = (720720, 27720, 2520, 60, 1)
@@ -93,7 +93,7 @@ class Inexact:
     """Cells that must stand still exactly in every movement in which they do not move: somebody knows them."""
 
 
-def exact_movements(given: Inexact, deadline: Deadline = NEVER) -> ExactMovements:
+def witnesses_made_exact(given: Inexact, deadline: Deadline = NEVER) -> ExactMovements:
     """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
 
     After the deadline movements are replaced by none.
@@ -106,11 +106,11 @@ def exact_movements(given: Inexact, deadline: Deadline = NEVER) -> ExactMovement
     largest = np.zeros(n_components)
     size = abs(movements)
     np.maximum.at(largest, components[size.indices], size.data)
-    denominator = np.array([_grid(m) for m in largest.tolist()], np.int64)[components]
+    denominator = np.array([_denominator_of_witness(m) for m in largest.tolist()], np.int64)[components]
     cells = np.unique(movements.indices)
     below, above = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    below[cells], above[cells] = _whole_room(lo[cells], hi[cells], point[cells], denominator[cells])
-    T = _whole_relations(reduction.relations)
+    below[cells], above[cells] = _room_of_witness(lo[cells], hi[cells], point[cells], denominator[cells])
+    T = _whole_relations_of_witness(reduction.relations)
     if T is None or movements.shape[0] == 0:
         return ExactMovements(numerators=csr_array(movements.shape, dtype=np.int64), denominator=denominator)
     maker = _Maker(T=T, denominator=denominator, below=below, above=above, components=components)
@@ -125,10 +125,10 @@ def exact_movements(given: Inexact, deadline: Deadline = NEVER) -> ExactMovement
             break
         z = movements[[i]].toarray()[0]
         rows[i] = csr_array(maker.make(z, basis, held_cells[z[held_cells] == 0])[None, :])
-    return ExactMovements(numerators=_with_rows(exact, rows), denominator=denominator)
+    return ExactMovements(numerators=_with_witness_rows(exact, rows), denominator=denominator)
 
 
-def _with_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
+def _with_witness_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
     """Return a matrix with some empty rows replaced."""
     if not rows:
         return matrix
@@ -137,7 +137,7 @@ def _with_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
     return csr_array(csr_array(vstack([matrix, *rows.values()]))[place])
 
 
-def refine(
+def refine_witnesses(
     exact: ExactMovements, given: Inexact, where: Iterable[tuple[int, int]], deadline: Deadline = NEVER
 ) -> ExactMovements:
     """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
@@ -153,14 +153,14 @@ def refine(
         if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
             mine = mine[z[mine] != 0]
         box = given.lo[mine], given.hi[mine], given.point[mine]
-        found = careful_movement(given.reduction.relations, mine, z[mine], box, memory)
+        found = movement_in_fractions(given.reduction.relations, mine, z[mine], box, memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}
             numerators[row, own] = 0
     return ExactMovements(numerators=csr_array(numerators), denominator=exact.denominator, careful=careful)
 
 
-def _grid(largest: float) -> int:
+def _denominator_of_witness(largest: float) -> int:
     """Choose the denominator of a component whose largest movement is given."""
     fine = next((f for f in _FINE if largest * f < _LARGEST), 1)
     while fine < 10**14 and largest * fine * 10 < _LARGEST:
@@ -168,9 +168,9 @@ def _grid(largest: float) -> int:
     return fine
 
 
-def _whole_room(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
+def _room_of_witness(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
     """Room below and above in whole units, rounded inward: exact for decimal numbers as they are printed."""
-    digits = next((q for q in range(10) if all(_has_digits(x, q) for x in (lo, hi, point))), None)
+    digits = next((q for q in range(10) if all(_witness_has_digits(x, q) for x in (lo, hi, point))), None)
     if digits is None:
         return _fraction_room(lo, point, unit, -1), _fraction_room(hi, point, unit, 1)
     scale = 10.0**digits
@@ -195,14 +195,14 @@ def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int
     return np.array([min(max(k, 0), int(_HUGE)) for k in steps], np.int64)
 
 
-def _has_digits(x: FloatArray, digits: int) -> bool:
+def _witness_has_digits(x: FloatArray, digits: int) -> bool:
     """Whether the finite numbers are decimals with at most so many digits after the point."""
     x = x[np.isfinite(x)]
     scaled = np.rint(x * 10.0**digits)
     return bool((np.abs(scaled) < 2.0**52).all() and (scaled / 10.0**digits == x).all())
 
 
-def _whole_relations(T: csr_array) -> csr_array | None:
+def _whole_relations_of_witness(T: csr_array) -> csr_array | None:
     """Return the relations multiplied so that every coefficient is whole, or None."""
     for digits in range(7):
         scaled = T.data * 10.0**digits

@@ -18,7 +18,7 @@ import numpy as np
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.mip import Until
 from cellguard._engine.solvers.rows import Row
-from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.groups import place_in_group
 from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
@@ -73,7 +73,7 @@ class BinaryProgram:
     @cached_property
     def place(self) -> IntArray:
         """Where a variable stands among the free ones; -1 for the fixed."""
-        return place_among(self.free, len(self.cost))
+        return place_in_group(self.free, len(self.cost))
 
     @property
     def constant(self) -> float:
@@ -104,7 +104,7 @@ def solve_lazy(
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 
-    model = _model(until.time_limit_s, until.relative_gap, seed, bound_only=start is not None)
+    model = _scip_model(until.time_limit_s, until.relative_gap, seed, bound_only=start is not None)
     model.setParam("limits/totalnodes", nodes)
     names = [model.addVar(vtype="B", obj=float(program.cost[j])) for j in program.free]
     for row in program.rows:
@@ -125,10 +125,10 @@ def solve_lazy(
     model.optimize()
     if handler.failure is not None:
         raise handler.failure
-    return _result(model, program, names, handler.added)
+    return _scip_solution(model, program, names, handler.added)
 
 
-def _model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> Any:
+def _scip_model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> Any:
     import pyscipopt
 
     model = pyscipopt.Model()
@@ -152,7 +152,7 @@ def _model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> A
     return model
 
 
-def _result(model: Any, program: BinaryProgram, names: list[Any], added: int) -> LazySolution:
+def _scip_solution(model: Any, program: BinaryProgram, names: list[Any], added: int) -> LazySolution:
     status = {"optimal": SolveStatus.OPTIMAL, "gaplimit": SolveStatus.OPTIMAL, "infeasible": SolveStatus.INFEASIBLE}
     y, objective = None, float("inf")
     if model.getNSols():

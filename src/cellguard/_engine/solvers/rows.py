@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, vstack
 from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram, Solution
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Pool", "Relaxation", "Row", "matrix"]
+__all__ = ["Pool", "Relaxation", "Row", "matrix_of_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Pool:
                 fresh.append(row)
         if fresh:
             self.rows += fresh
-            self._blocks.append(matrix(fresh, self.n))
+            self._blocks.append(matrix_of_rows(fresh, self.n))
             if len(self._blocks) > 20:
                 self._blocks = [csr_array(vstack(self._blocks))]
         return fresh
@@ -64,7 +64,7 @@ class Pool:
         return [self.rows[k] for k in worst[excess[worst] > violation]]
 
 
-def matrix(rows: list[Row], n: int) -> csr_array:
+def matrix_of_rows(rows: list[Row], n: int) -> csr_array:
     """Rows as a sparse matrix."""
     pointer = np.concatenate([[0], np.cumsum([len(r.columns) for r in rows])])
     data = np.concatenate([np.zeros(0), *(r.coefficients for r in rows)])
@@ -85,7 +85,7 @@ class Relaxation:
         """Take in rows."""
         if rows:
             sides = np.array([row.rhs for row in rows])
-            self._program.add_rows(matrix(rows, len(self.cost)), sides, np.full(len(rows), np.inf))
+            self._program.add_rows(matrix_of_rows(rows, len(self.cost)), sides, np.full(len(rows), np.inf))
             self.rows += rows
 
     def purge(self, x: FloatArray, slack: float) -> None:
@@ -100,6 +100,6 @@ class Relaxation:
 
     def proven(self, dual: FloatArray) -> float:
         """Return the bound that multipliers of the rows prove, whatever the solver says."""
-        A, sides = matrix(self.rows, len(self.cost)), np.array([row.rhs for row in self.rows])
+        A, sides = matrix_of_rows(self.rows, len(self.cost)), np.array([row.rhs for row in self.rows])
         free = np.full(len(sides), np.inf)
         return LinearModel(A, sides, free, self.lower, self.upper, self.cost).weak_duality_bound(np.maximum(dual, 0.0))

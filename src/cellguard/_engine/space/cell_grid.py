@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Family", "aggregate", "block_keys", "coordinates_of", "distinct_cells", "keys_of", "locate", "relations_between",
+    "Family",
+    "coordinates_on_cell_grid",
+    "distinct_on_cell_grid",
+    "keys_of_grid_blocks",
+    "keys_on_cell_grid",
+    "places_on_cell_grid",
+    "relations_on_cell_grid",
+    "sums_on_cell_grid",
 ]  # fmt: skip
 
 Family = tuple[IntArray, IntArray, IntArray]
@@ -38,7 +45,7 @@ _MOST_CELLS = 1 << 28
 """More cells than this are a mistake in the request: their relations would not fit into memory."""
 
 
-def keys_of(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
+def keys_on_cell_grid(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
     """Return the place of each cell in the grid of all combinations."""
     if prod(sizes) >= 1 << 62:
         raise InputError(f"the grid of {len(sizes)} dimensions with {tuple(sizes)} codes is too large to number.")
@@ -49,7 +56,7 @@ def keys_of(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
     return key
 
 
-def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
+def coordinates_on_cell_grid(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
     """Return the code indices of the cells at some places of the grid."""
     out = np.empty((len(keys), len(sizes)), np.int32)
     rest = keys
@@ -58,18 +65,20 @@ def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
     return out
 
 
-def distinct_cells(coordinates: Sequence[Coordinates], sizes: Sequence[int]) -> tuple[Coordinates, list[IntArray]]:
+def distinct_on_cell_grid(
+    coordinates: Sequence[Coordinates], sizes: Sequence[int]
+) -> tuple[Coordinates, list[IntArray]]:
     """Return the cells of several tables, each once, and where those of each table stand among them.
 
     The first table's cells come first, then what each other adds.
     """
-    keys = [keys_of(own, sizes) for own in coordinates]
+    keys = [keys_on_cell_grid(own, sizes) for own in coordinates]
     _, first = np.unique(np.concatenate(keys), return_index=True)
     listed = np.concatenate(keys)[np.sort(first)]
-    return coordinates_of(listed, sizes), [locate(listed, own, sizes) for own in keys]
+    return coordinates_on_cell_grid(listed, sizes), [places_on_cell_grid(listed, own, sizes) for own in keys]
 
 
-def block_keys(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:
+def keys_of_grid_blocks(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:
     """Return the sorted keys of the union of blocks, each the product of some codes of each dimension."""
     wanted = sum(prod(len(codes) for codes in block) for block in blocks)
     if wanted > _MOST_CELLS:
@@ -77,7 +86,7 @@ def block_keys(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> In
             f"the table would have {wanted} cells; at most {_MOST_CELLS} are possible.",
             hint="publish fewer crossings, or collapse a dimension to a coarser level.",
         )
-    keys_of(np.zeros((0, len(sizes)), np.int32), sizes)
+    keys_on_cell_grid(np.zeros((0, len(sizes)), np.int32), sizes)
     out = []
     for block in blocks:
         key = np.zeros(1, np.int64)
@@ -117,12 +126,12 @@ class _Places:
         return np.where(self.sorted[at] == wanted, self.order[at], -1)
 
 
-def locate(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
+def places_on_cell_grid(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
     """Return the index of each wanted key among the keys, -1 where it is not there."""
     return _Places(keys, prod(sizes))(wanted)
 
 
-def relations_between(
+def relations_on_cell_grid(
     coordinates: Coordinates, sizes: Sequence[int], families: Sequence[Family], *, absent_is_zero: bool = False
 ) -> tuple[csr_array, IntArray]:
     """Return the relations between published cells, and the dimension each belongs to.
@@ -147,14 +156,16 @@ def relations_between(
     """
     from scipy.sparse import csr_array
 
-    keys = keys_of(coordinates, sizes)
+    keys = keys_on_cell_grid(coordinates, sizes)
     places = _Places(keys, prod(sizes))
     strides = np.array([prod(sizes[d + 1 :]) for d in range(len(sizes))], np.int64)
     pieces: list[Rows] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for d, family in enumerate(families):
-        pieces.append(_steps(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero))
+        pieces.append(
+            _grid_relations_along_dimension(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero)
+        )
     if not absent_is_zero:
-        pieces += _across(keys, coordinates, families, strides, places)
+        pieces += _grid_relations_across_margins(keys, coordinates, families, strides, places)
     lengths = np.concatenate([p[0] for p in pieces])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     small = np.int32 if max(len(keys), indptr[-1]) < 1 << 31 else np.int64
@@ -165,7 +176,7 @@ def relations_between(
     return T, np.repeat(origin, [len(p[0]) for p in pieces])
 
 
-def _steps(
+def _grid_relations_along_dimension(
     keys: IntArray, code: Coordinates, family: Family, stride: int, places: _Places, *, zero: bool = False
 ) -> Rows:
     """Return the relations of one dimension that hold between published cells."""
@@ -180,10 +191,10 @@ def _steps(
     start = np.cumsum(length) - length
     part = parts[np.repeat(indptr[relation] - start, length) + np.arange(length.sum())]
     wanted = np.repeat(keys[cell] - code[cell] * stride, length) + part * stride
-    return _complete(cell, length, places(wanted), zero=zero)
+    return _complete_grid_relations(cell, length, places(wanted), zero=zero)
 
 
-def _complete(total: IntArray, length: IntArray, part: IntArray, *, zero: bool = False) -> Rows:
+def _complete_grid_relations(total: IntArray, length: IntArray, part: IntArray, *, zero: bool = False) -> Rows:
     """Keep the relations whose parts are all published, or that have a part if others are zero; total in front."""
     if not len(total):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
@@ -210,31 +221,31 @@ def _complete(total: IntArray, length: IntArray, part: IntArray, *, zero: bool =
 # ---------------------------------------------------------------- margins that are not published
 
 
-def _across(
+def _grid_relations_across_margins(
     keys: IntArray, coordinates: Coordinates, families: Sequence[Family], strides: IntArray, places: _Places
 ) -> list[Rows]:
     """Return the relations that leap over unpublished margins; none when the whole grid is published."""
     if len(keys) == places.grid:
         return []
-    pattern = _crossings(coordinates)
+    pattern = _crossings_on_grid(coordinates)
     order = np.argsort(pattern, kind="stable")
     present, start = np.unique(pattern[order], return_index=True)
     cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
-    below = [_first_children(f) for f in families]
+    below = [_first_children_on_grid(f) for f in families]
     offsets = [children * stride for children, stride in zip(below, strides, strict=True)]
     return _relations_over_margins(keys, cells, offsets, places) + _relations_of_crossings(
         keys, coordinates, cells, below, strides, places
     )
 
 
-def _first_children(family: Family) -> IntArray:
+def _first_children_on_grid(family: Family) -> IntArray:
     """Return the codes right below the total, in the first tree."""
     totals, indptr, parts = family
     at = np.flatnonzero(totals == 0)
     return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
 
 
-def _crossings(coordinates: Coordinates) -> IntArray:
+def _crossings_on_grid(coordinates: Coordinates) -> IntArray:
     """Return the crossing of each cell: bit d is set where it is not at the total of dimension d."""
     pattern = np.zeros(len(coordinates), np.int64)
     for d in range(coordinates.shape[1]):
@@ -242,7 +253,7 @@ def _crossings(coordinates: Coordinates) -> IntArray:
     return pattern
 
 
-def _bits(pattern: int, k: int) -> list[int]:
+def _dimensions_of_crossing(pattern: int, k: int) -> list[int]:
     return [d for d in range(k) if pattern >> d & 1]
 
 
@@ -256,7 +267,7 @@ def _relations_over_margins(
         adds_up: dict[int, BoolArray] = {}
         for high in above:
             offset = np.zeros(1, np.int64)
-            for d in _bits(high ^ low, len(offsets)):
+            for d in _dimensions_of_crossing(high ^ low, len(offsets)):
                 offset = np.add.outer(offset, offsets[d]).ravel()
             if not len(offset):  # codes of one of these dimensions, as indicators, add up to nothing
                 continue
@@ -266,7 +277,7 @@ def _relations_over_margins(
             new = adds_up[high] & ~np.logical_or.reduce(between) if between else adds_up[high]
             if (high ^ low).bit_count() > 1 and new.any():
                 count = int(new.sum())
-                out.append(_complete(cell[new], np.full(count, len(offset)), part[new].ravel()))
+                out.append(_complete_grid_relations(cell[new], np.full(count, len(offset)), part[new].ravel()))
     return out
 
 
@@ -288,18 +299,18 @@ def _relations_of_crossings(
         for side in (one, other):
             cell = cells[side]
             margin, full = keys[cell], 1
-            for d in _bits(side & ~meet, len(below)):
+            for d in _dimensions_of_crossing(side & ~meet, len(below)):
                 code = coordinates[cell, d]
                 first = np.isin(code, below[d])
                 cell, margin, full = cell[first], margin[first] - code[first] * strides[d], full * len(below[d])
             hidden = places(margin) < 0
             sides.append((cell[hidden], margin[hidden], full))
         if len(sides[0][0]) and len(sides[1][0]):
-            out.append(_equal_sums(*sides))
+            out.append(_relations_of_equal_sums(*sides))
     return out
 
 
-def _equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
+def _relations_of_equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
     """Return, for each margin that both sides add up to completely, the sums' difference."""
     complete = []
     for _, margin, full in (one, other):
@@ -317,7 +328,7 @@ def _equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntA
     return np.bincount(row, minlength=len(margins)), np.concatenate(cells)[order], np.concatenate(signs)[order]
 
 
-def aggregate(
+def sums_on_cell_grid(
     leaves: FloatArray, sums: Sequence[csr_array], coordinates: Coordinates, sizes: Sequence[int]
 ) -> FloatArray:
     """Return the value of each cell as the sum of leaf cells.
@@ -332,7 +343,7 @@ def aggregate(
         The cells wanted, and the number of codes of each dimension.
     """
     k = len(sums)
-    pattern = _crossings(coordinates)
+    pattern = _crossings_on_grid(coordinates)
     out = np.empty(len(coordinates))
     together = prod(sizes) <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
     for bits in [-1] if together else np.unique(pattern).tolist():

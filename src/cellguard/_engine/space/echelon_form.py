@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 from cellguard._core.patterns import prove, stretch
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["EchelonForm", "anchors", "in_echelon_form"]
+__all__ = ["EchelonForm", "echelon_anchors", "in_echelon_form"]
 
 
-def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
+def echelon_anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
     """Return for each column of a basis a variable that moves with its parameter only, and by how much."""
     single = np.flatnonzero(np.diff(N.indptr) == 1)
     _, first = np.unique(N.indices[N.indptr[single]], return_index=True)
@@ -21,7 +21,7 @@ def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
 
 def in_echelon_form(N: csr_array) -> tuple[FloatArray, IntArray]:
     """Return a basis as dense rows, parameters by variables, and the variable that moves with each parameter only."""
-    anchor, ratio = anchors(N)
+    anchor, ratio = echelon_anchors(N)
     return np.ascontiguousarray((N.toarray() / ratio).T, np.float64), anchor
 
 

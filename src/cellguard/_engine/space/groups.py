@@ -6,13 +6,13 @@ import numpy as np
 
 from cellguard._types import IntArray
 
-__all__ = ["groups", "place_among"]
+__all__ = ["groups", "place_in_group"]
 
 
-def place_among(chosen: IntArray, n: int) -> IntArray:
+def place_in_group(chosen: IntArray, n: int) -> IntArray:
     """Return where each of n things stands among the chosen; -1 for the others.
 
-    >>> place_among(np.array([3, 1]), 4).tolist()
+    >>> place_in_group(np.array([3, 1]), 4).tolist()
     [-1, 1, -1, 0]
     """
     place = np.full(n, -1, np.int64)

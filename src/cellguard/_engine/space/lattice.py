@@ -42,7 +42,7 @@ class CandidateLattice:
         moves = []
         for k in range(N.shape[1]):
             cells, values = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
-            move = _whole(np.asarray(cells, np.int64), values)
+            move = _whole_basis_column(np.asarray(cells, np.int64), values)
             if move is not None and not np.any(relations[:, move[0]] @ move[1].astype(np.float64)):
                 moves.append(move)
         by_cell: dict[int, list[int]] = {}
@@ -110,7 +110,7 @@ class CandidateLattice:
         return union[total != 0], total[total != 0]
 
 
-def _whole(cells: IntArray, values: FloatArray) -> tuple[IntArray, IntArray] | None:
+def _whole_basis_column(cells: IntArray, values: FloatArray) -> tuple[IntArray, IntArray] | None:
     """Return a column of the basis as the smallest whole numbers in its direction."""
     parts = [Fraction(float(v)).limit_denominator(_LARGEST_DENOMINATOR) for v in values]
     common = lcm(*(p.denominator for p in parts))

@@ -42,7 +42,7 @@ class Network:
         cells = np.flatnonzero(~reduction.determined)
         T = csr_array(reduction.relations[:, cells])
         T.eliminate_zeros()
-        T = csr_array(T[_few_per_cell(T)])
+        T = csr_array(T[_relations_for_network(T)])
         if T.nnz and not (np.abs(T.data) == 1.0).all():
             return None
         by_cell = T.tocsc()
@@ -51,7 +51,7 @@ class Network:
         first, second = by_cell.indptr[:-1][count > 0], by_cell.indptr[:-1][count > 1] + 1
         pairs = by_cell.indices[first[count[count > 0] > 1]], by_cell.indices[second]
         opposed = by_cell.data[first[count[count > 0] > 1]] * by_cell.data[second] < 0
-        turn = _turned(T.shape[0], *pairs, opposed)
+        turn = _network_signs(T.shape[0], *pairs, opposed)
         if turn is None:
             return None
         outside = T.shape[0]
@@ -104,7 +104,7 @@ def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, I
     return start, np.where(order % 2 == 0, order // 2, ~(order // 2))
 
 
-def _few_per_cell(T: csr_array) -> IntArray:
+def _relations_for_network(T: csr_array) -> IntArray:
     """Relations of which no cell needs more than two, as many as are found in one pass."""
     lengths = np.diff(T.indptr)
     degree = np.bincount(T.indices, minlength=T.shape[1])
@@ -121,7 +121,7 @@ def _few_per_cell(T: csr_array) -> IntArray:
     return np.sort(np.array(taken, np.int64))
 
 
-def _turned(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntArray | None:
+def _network_signs(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntArray | None:
     """Signs of the relations such that a cell enters one of its two and leaves the other; None if there are none."""
     # two copies of every relation, as it is and turned; which copies go together
     start = np.concatenate([one, one + n])

@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._core import elimination as core
-from cellguard._engine.space.space import Space, compiled
+from cellguard._engine.space.space import Space, matrix_for_core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reduction", "independent_rows", "reduce", "residues", "with_whole_coefficients"]
+__all__ = ["Reduction", "independent_rows", "reduce", "residues_modulo_prime", "with_whole_coefficients"]
 
 _Definitions = tuple[IntArray, IntArray]
 """The relation that defines each total (-1: a leaf), and the totals, parts before their total."""
@@ -73,7 +73,7 @@ class Reduction:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
         definitions, pivots, coefficient = self._state
         ptr, col, val = core.null_space(
-            *compiled(self.relations), self.free, definitions, self.parameters, pivots, coefficient
+            *matrix_for_core(self.relations), self.free, definitions, self.parameters, pivots, coefficient
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -105,13 +105,15 @@ def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
     n = relations.shape[1]
     free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
     rng = np.random.default_rng(_SEED)
-    e = _eliminated(relations, free, rng)
-    prints = [_random_vector(rng, n, e.parameters) for _ in range(3)]
+    e = _eliminated_relations(relations, free, rng)
+    prints = [_random_vector_of_space(rng, n, e.parameters) for _ in range(3)]
     for exact, value in prints:
         core.combine(e.pivots, e.coefficient, e.coefficient_f, exact, value)
         core.propagate(*e.system, e.definitions, exact, value)
     determined = (prints[0][0] == 0) & (prints[1][0] == 0)
-    alias, ratio = _aliases(core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
+    alias, ratio = _aliases_in_space(
+        core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined
+    )
     roots = core.join(*e.system[0][:2], e.rows, ~determined)
     component = np.full(n, -1, np.int64)
     component[~determined] = np.unique(roots[~determined], return_inverse=True)[1]
@@ -132,7 +134,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
 def independent_rows(relations: csr_array) -> IntArray:
     """Return as many relations as their rank, none a combination of the others: those that a reduction keeps."""
     free = np.ones(relations.shape[1], np.bool_)
-    return _eliminated(relations, free, np.random.default_rng(_SEED)).rows
+    return _eliminated_relations(relations, free, np.random.default_rng(_SEED)).rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,12 +154,12 @@ class _Eliminated:
         return np.sort(self.order[0])
 
 
-def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
+def _eliminated_relations(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
     n = T.shape[1]
-    system = (*compiled(T), residues(T.data)), free
+    system = (*matrix_for_core(T), residues_modulo_prime(T.data)), free
     definitions = definition, order = core.choose_definitions(*system)
     leaves = np.flatnonzero(free & (definition < 0))
-    tests = [_random_vector(rng, n, leaves) for _ in range(2)]
+    tests = [_random_vector_of_space(rng, n, leaves) for _ in range(2)]
     for exact, value in tests:
         core.propagate(*system, definitions, exact, value)
     left = core.leftover_relations(*system, tests[0][0], tests[1][0])
@@ -175,7 +177,7 @@ def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eli
     )
 
 
-def _random_vector(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
+def _random_vector_of_space(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
     """Numbers at some cells, exact modulo the prime, and others in floating point; 0 elsewhere."""
     exact, value = np.zeros(n, np.int64), np.zeros(n)
     exact[at] = rng.integers(1, core.PRIME, len(at))
@@ -199,7 +201,7 @@ def with_whole_coefficients(A: csr_array) -> csr_array:
     return csr_array((data, A.indices, A.indptr), shape=A.shape)
 
 
-def residues(data: FloatArray) -> IntArray:
+def residues_modulo_prime(data: FloatArray) -> IntArray:
     """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
     if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
         return np.asarray(data.astype(np.int64) % core.PRIME)
@@ -209,7 +211,7 @@ def residues(data: FloatArray) -> IntArray:
     return np.asarray(whole * power % core.PRIME)
 
 
-def _aliases(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:
+def _aliases_in_space(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:
     """Group cells of equal direction; the representative is the first cell of its group."""
     cells = np.flatnonzero(moving)
     key = direction[cells, 0] * np.int64(1 << 31) + direction[cells, 1]

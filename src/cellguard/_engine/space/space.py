@@ -20,7 +20,7 @@ from cellguard._types import FloatArray, IntArray
 if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
 
-__all__ = ["Space", "compiled", "least_room", "members_of", "per_variable"]
+__all__ = ["Space", "least_room_of_variables", "matrix_for_core", "members_of_groups", "room_per_variable"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +70,7 @@ class Space:
     def member_room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How far down and up each of the sorted members lets its variable move."""
         cells, ratio, _ = self.sorted_members
-        return per_variable(ratio, down[cells], up[cells])
+        return room_per_variable(ratio, down[cells], up[cells])
 
     def least(self, value: FloatArray) -> FloatArray:
         """The least value of each variable's sorted members."""
@@ -94,7 +94,9 @@ class Space:
         from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
 
         r = self.reduction
-        start, column, value = between_classes(*compiled(r.relations), r.rows, self.variable_of, r.ratio, len(self))
+        start, column, value = between_classes(
+            *matrix_for_core(r.relations), r.rows, self.variable_of, r.ratio, len(self)
+        )
         A = csr_array((value, column, start), shape=(len(start) - 1, len(self)))
         if A.shape[0] > len(self) - r.degrees_of_freedom:
             # merging can make relations vanish or repeat; the general elimination finds out which
@@ -124,28 +126,28 @@ class Space:
         return in_echelon_form(N if parameters is None or len(parameters) == N.shape[1] else N[:, parameters])
 
 
-def compiled(M: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArray]:
+def matrix_for_core(M: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArray]:
     """A sparse matrix as the compiled core takes it: where its rows (or columns) begin, indices, entries."""
     return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
 
 
-def per_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+def room_per_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Distances down and up of cells as those of their variables: a cell that moves backward swaps them."""
     forward, size = ratio > 0, np.abs(ratio)
     return np.where(forward, down, up) / size, np.where(forward, up, down) / size
 
 
-def least_room(
+def least_room_of_variables(
     ratio: FloatArray, down: FloatArray, up: FloatArray, group: IntArray, n: int
 ) -> tuple[FloatArray, FloatArray]:
     """How far down and up the members of each group let it move: the least of them, in the group's own unit."""
     below, above = np.full(n, np.inf), np.full(n, np.inf)
-    for least, each in zip((below, above), per_variable(ratio, down, up), strict=True):
+    for least, each in zip((below, above), room_per_variable(ratio, down, up), strict=True):
         np.minimum.at(least, group, each)
     return below, above
 
 
-def members_of(group: IntArray, n_groups: int) -> list[IntArray]:
+def members_of_groups(group: IntArray, n_groups: int) -> list[IntArray]:
     """Return the indices of the members of each group, in order; those of none (-1) are left out."""
     order = np.argsort(group, kind="stable")
     cuts = np.searchsorted(group[order], np.arange(n_groups + 1))

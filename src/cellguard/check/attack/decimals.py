@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellguard._engine.numbers.decimals import decimal_unit, in_units, of_units
+from cellguard._engine.numbers.decimals import decimal_unit, from_decimal_units, in_decimal_units
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import FloatArray
 from cellguard.check.attack.intruder import attacked_cells
@@ -59,13 +59,13 @@ class DecimalIntruder:
         return np.asarray(self.count.sum(axis=0)) if self.unit else np.full(len(self.cells), np.inf)
 
     def _lies_on_grid(self, x: FloatArray) -> bool:
-        scaled = in_units(x, self.unit) if self.unit else x + 0.5
+        scaled = in_decimal_units(x, self.unit) if self.unit else x + 0.5
         return bool((np.abs(scaled - np.rint(scaled)) < WHOLE_SOLUTION * np.maximum(1.0, 1e-9 * np.abs(scaled))).all())
 
     def _candidates(self) -> tuple[FloatArray, FloatArray]:
         """First and last candidate of each cell, in units, when it rose and when it fell; none where first > last."""
         unit = self.unit or 1.0
-        x, extra = in_units(self.x, unit), self.extra
+        x, extra = in_decimal_units(self.x, unit), self.extra
         # a level that was rounded up to the grid leads to x from a little below the quotient
         slack = 1.0 if self.on_grid else 0.0
         near = WHOLE_SOLUTION if self.unit else 0.0
@@ -100,4 +100,4 @@ class DecimalIntruder:
         coin = rng.random(len(total)) < 0.5 if all(self.ways) else np.full(len(total), self.ways[0])
         quotient = np.where(coin, self.x / middle_up, self.x / middle_down)
         known = (total > 0) & (self.unit > 0)
-        return np.where(known, of_units(chosen, self.unit or 1.0), quotient), False
+        return np.where(known, from_decimal_units(chosen, self.unit or 1.0), quotient), False

@@ -225,7 +225,7 @@ class ProgramIntruder:
 
     def _free_senses(self, guess: _Guess, distance: Distance, drawn: np.ndarray) -> np.ndarray:
         """The senses that make his own program (9) least; a coin where they leave no table."""
-        from cellguard._engine.closest.directions import Senses, choose
+        from cellguard._engine.closest.directions import Senses, choose_directions
 
         chosen, (below, above) = guess.chosen, guess.room
         low, high = np.minimum(below, 0.0), np.maximum(above, 0.0)
@@ -233,7 +233,7 @@ class ProgramIntruder:
         can = ~self.adjuster.reduction.determined[chosen]
         down[chosen], up[chosen] = np.where(can, guess.lower_by, 0.0), np.where(can, guess.raise_by, 0.0)
         search = Senses(self.adjuster, (low, high), down, up, distance)
-        choice = choose(search, time_limit_s=_CHOICE_S, gap=1e-2)
+        choice = choose_directions(search, time_limit_s=_CHOICE_S, gap=1e-2)
         return np.asarray(choice.up[chosen]) if np.isfinite(choice.objective) else drawn
 
     def _bounds(self, guess: _Guess, up: np.ndarray) -> tuple[FloatArray, FloatArray]:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
-from cellguard._engine.numbers.multiples import off_base
+from cellguard._engine.numbers.multiples import numbers_off_base
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -167,7 +167,9 @@ class _Belief:
         if knowledge == "levels":
             low, high = _errors_narrowed_by_attacker(t.values, v, need, low, high)
         elif isinstance(release, Perturbation):
-            near = ~off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
+            near = (
+                ~numbers_off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
+            )
             half = release.distance / 2
             low, high = np.where(near, np.maximum(low, -half), low), np.where(near, np.minimum(high, half), high)
         if knowledge == "nearest" and isinstance(release, Rounding):

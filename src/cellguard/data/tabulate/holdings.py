@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.rollup import keys_grouped_for_margins, rollup_layers
 from cellguard.nouns.hierarchy import Hierarchy

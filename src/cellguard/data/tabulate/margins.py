@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard._engine.space.cell_grid import coordinates_on_cell_grid, keys_on_cell_grid, places_on_cell_grid
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics, same_people
 from cellguard.data.tabulate.decode import Decoded
@@ -47,7 +47,7 @@ def margins_of(
     """
     items = decoded.items
     margins = roll_up(decoded.cells, hierarchies, items, units)
-    keys = keys_of(margins.coordinates, [len(h) for h in hierarchies])
+    keys = keys_on_cell_grid(margins.coordinates, [len(h) for h in hierarchies])
     sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
     judged = None if decoded.shared is None else judge_shared_holdings(decoded.shared, hierarchies, units)
     value = _exact_sums_of_margins(sums, "y", scales["value"])
@@ -142,7 +142,7 @@ def _places_of_crossings(cells: Coordinates, sizes: Sequence[int], parts: Sequen
         free &= ~mine
         cell = np.flatnonzero(mine)
         own = [sizes[d] for d in part.dimensions]
-        row = locate(part.keys, keys_of(cells[cell][:, list(part.dimensions)], own), own)
+        row = places_on_cell_grid(part.keys, keys_on_cell_grid(cells[cell][:, list(part.dimensions)], own), own)
         out.append(np.column_stack([cell, row])[row >= 0])
     return out
 
@@ -158,10 +158,10 @@ def _contributors_of_crossings(
 
 def _crossing_keys_in_grid(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     """Return the part's cells in the grid of all dimensions."""
-    own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
+    own = coordinates_on_cell_grid(part.keys, [sizes[d] for d in part.dimensions])
     whole = np.zeros((len(own), len(sizes)), np.int32)
     whole[:, list(part.dimensions)] = own
-    return keys_of(whole, sizes)
+    return keys_on_cell_grid(whole, sizes)
 
 
 def cells_with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._types import ByteArray, Coordinates, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cellguard.methods.method import Method, Option
-from cellguard.methods.options import keep_option
+from cellguard.methods.options import keep_option_of_method
 
 __all__ = ["METHOD"]
 
@@ -50,7 +50,7 @@ METHOD = Method(
             name="integer", kind=bool, flag="--integer/--real", key="whole",
             help="Only whole numbers, or any; unless given as many decimals as the values.",
         ),
-        keep_option("Stays as it is"),
+        keep_option_of_method("Stays as it is"),
         Option(
             name="repair", default="senses", choices=("senses", "relations", "none"), metavar="HOW",
             help="When no table fits: flip senses, relax relations, or none.",

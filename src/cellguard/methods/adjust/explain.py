@@ -17,7 +17,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.adjust.senses import Need
 from cellguard.nouns.table import Table
 
-__all__ = ["explain", "find_conflict"]
+__all__ = ["explain_no_adjustment", "find_adjustment_conflict"]
 
 _SHOWN = 8
 """So many relations and cells are named in a sentence; all of them are in the release's details."""
@@ -25,33 +25,33 @@ _LONGEST_S = 20.0
 """Seconds after which an explanation may name more than is needed."""
 
 
-def explain(
+def explain_no_adjustment(
     table: Table, need: Need, up: BoolArray, bounds: tuple[FloatArray, FloatArray], *, time_limit_s: float
 ) -> tuple[str, dict[str, Any]]:
     """Return a sentence and the details: which relations and cells conflict."""
     if need.stuck.any():
         names = [table.label(int(c)) for c in np.flatnonzero(need.stuck)]
-        shown = _some(names, ", ")
+        shown = _some_of_conflict(names, ", ")
         text = f"the known bounds leave no room for what must be between a sensitive cell and its truth: {shown}."
         return text, {"conflict": {"relations": [], "cells": dict.fromkeys(names, "has no room"), "irreducible": True}}
-    conflict = find_conflict(table.relations, *bounds, time_limit_s=min(time_limit_s, _LONGEST_S))
+    conflict = find_adjustment_conflict(table.relations, *bounds, time_limit_s=min(time_limit_s, _LONGEST_S))
     if conflict is None:
         return "no table was found, though none of the relations and bounds seem to conflict.", {}
-    cells = _reasons(table, need, up, conflict)
+    cells = _reasons_of_conflict(table, need, up, conflict)
     relations = [table.relation_label(int(r)) for r in conflict.relations]
     kind = "cannot hold together" if conflict.irreducible else "(perhaps not all of them) cannot hold together"
-    parts = [_some(relations)] if relations else []
-    parts.append(_some([f"{name} {why}" for name, why in cells.items()]))
+    parts = [_some_of_conflict(relations)] if relations else []
+    parts.append(_some_of_conflict([f"{name} {why}" for name, why in cells.items()]))
     text = f"these {kind}: " + ", with ".join(parts) + "."
     return text, {"conflict": {"relations": relations, "cells": cells, "irreducible": conflict.irreducible}}
 
 
-def _some(names: list[str], between: str = "; ") -> str:
+def _some_of_conflict(names: list[str], between: str = "; ") -> str:
     more = f" (and {len(names) - _SHOWN} more)" if len(names) > _SHOWN else ""
     return between.join(names[:_SHOWN]) + more
 
 
-def _reasons(table: Table, need: Need, up: BoolArray, conflict: Conflict) -> dict[str, str]:
+def _reasons_of_conflict(table: Table, need: Need, up: BoolArray, conflict: Conflict) -> dict[str, str]:
     """Say of each cell in the conflict what holds it."""
     lower, upper = set(conflict.lower.tolist()), set(conflict.upper.tolist())
     reasons = {}
@@ -87,7 +87,7 @@ class Conflict:
     """Whether leaving out any one of them would end the conflict."""
 
 
-def find_conflict(
+def find_adjustment_conflict(
     relations: csr_array, lower: FloatArray, upper: FloatArray, *, time_limit_s: float = _LONGEST_S
 ) -> Conflict | None:
     """Return a conflict of ``T z = 0`` with ``lower <= z <= upper``, or None when there is none.
@@ -96,7 +96,7 @@ def find_conflict(
     what of them can be left out one by one is left out.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
-    >>> found = find_conflict(T, np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
+    >>> found = find_adjustment_conflict(T, np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
     >>> found.relations.tolist(), found.lower.tolist(), found.upper.tolist()
     ([0], [1, 2], [0])
     """
@@ -108,13 +108,11 @@ def find_conflict(
     needs = np.maximum(np.maximum(lower, -upper), 0.0)
     unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
     low, high = lower / unit, upper / unit
-    rows = _relations_with_multipliers(relations, low, high, time_limit_s)
+    rows = _conflicting_relations(relations, low, high, time_limit_s)
     return None if rows is None else _Filter(relations, rows, low, high, deadline).run()
 
 
-def _relations_with_multipliers(
-    T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: float
-) -> IntArray | None:
+def _conflicting_relations(T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: float) -> IntArray | None:
     """Return the relations that matter when every missed bound is paid for; None when none need be missed."""
     n = T.shape[1]
     M = csr_array(hstack([T, T, -T]))  # z inside the bounds, plus what is above, minus what is below

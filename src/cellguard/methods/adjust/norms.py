@@ -14,15 +14,15 @@ from cellguard.methods.adjust import METHOD
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
-__all__ = ["distance_of", "totals_of"]
+__all__ = ["adjustable_totals", "distance_of_norm"]
 
 
-def distance_of(
+def distance_of_norm(
     table: Table, norm: str, weights: Any, omega: float = 0.99, squares: Any = None, square_weights: Any = None
 ) -> Distance:
     """Return the distance that the options of the verb describe: castro2004 (4), (5), (6) or (10)."""
     METHOD.require_choices(UnknownCodeError, norm=norm)
-    w, n = _weights(table, weights, "weights"), table.n_cells
+    w, n = _weights_of_norm(table, weights, "weights"), table.n_cells
     if norm == "l1":
         return Distance.of(n, absolute=w)
     if norm == "l2":
@@ -31,13 +31,13 @@ def distance_of(
         return Distance.of(n, largest=w, group=np.where(table.sensitive, 0, 1))
     if not 0.0 <= omega <= 1.0:
         raise InputError(f"omega {omega!r}: a share between 0 and 1 is needed.")
-    w2 = w if square_weights is None else _weights(table, square_weights, "square_weights")
+    w2 = w if square_weights is None else _weights_of_norm(table, square_weights, "square_weights")
     if squares is not None:
-        w2 = np.where(_cells_of_squares(table, squares), w2, 0.0)
+        w2 = np.where(_cells_of_square_norm(table, squares), w2, 0.0)
     return Distance.of(n, absolute=omega * w, square=(1.0 - omega) * w2)
 
 
-def _weights(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
+def _weights_of_norm(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
     if isinstance(given, str):
         return table.weights if given == "table" else weights_by_value(given, table.values)
     array = np.asarray(given, dtype=np.float64)
@@ -55,19 +55,19 @@ def _weights(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
     return array
 
 
-def totals_of(table: Table) -> BoolArray:
+def adjustable_totals(table: Table) -> BoolArray:
     """Return the cells that are the total of a relation."""
     total = np.zeros(table.n_cells, bool)
     total[table.relations.indices[table.relations.data < 0]] = True
     return total
 
 
-def _cells_of_squares(table: Table, squares: str | ArrayLike) -> BoolArray:
+def _cells_of_square_norm(table: Table, squares: str | ArrayLike) -> BoolArray:
     """Return the cells of the subset S of castro2004 (10): by its name, indices or truth values."""
     n = table.n_cells
     if isinstance(squares, str):
         METHOD.require_choices(UnknownCodeError, squares=squares)
-        total = totals_of(table)
+        total = adjustable_totals(table)
         return {"all": np.ones(n, bool), "inner": ~total, "margins": total, "sensitive": table.sensitive}[squares]
     index = np.asarray(squares)
     if (index.dtype == bool and index.shape != (n,)) or (

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._engine.numbers.decimals import from_decimal_units, in_decimal_units
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
@@ -27,12 +27,19 @@ from cellguard.methods.adjust import METHOD
 from cellguard.nouns.levels import attackers_of_table, movement_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Need", "fixed_senses", "needs", "room_of", "with_secret", "with_surplus"]
+__all__ = [
+    "Need",
+    "adjustment_with_surplus",
+    "fixed_senses",
+    "needs_of_adjustment",
+    "room_to_adjust",
+    "with_secret_senses",
+]
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-def with_secret(verb: Verb) -> Verb:
+def with_secret_senses(verb: Verb) -> Verb:
     """Let a verb that is given no seed, or 0, have one that nobody can guess; the same for all parts of its work."""
 
     @wraps(verb)
@@ -59,13 +66,13 @@ class Need:
         return np.isinf(self.lower) & np.isinf(self.upper)
 
 
-def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
+def room_to_adjust(table: Table) -> tuple[FloatArray, FloatArray]:
     """Return how far the known bounds let each cell go down (at most 0) and up; fixed cells nowhere."""
     low, high = np.minimum(table.lb - table.values, 0.0), np.maximum(table.ub - table.values, 0.0)
     return np.where(table.fixed, 0.0, low), np.where(table.fixed, 0.0, high)
 
 
-def needs(table: Table) -> Need:
+def needs_of_adjustment(table: Table) -> Need:
     """Return what every attacker's levels ask for together."""
     lower, upper = np.zeros(table.n_cells), np.zeros(table.n_cells)
     for attacker in attackers_of_table(table):
@@ -94,7 +101,7 @@ def _senses_by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     that can only move together take the sense of the one with the smallest key.
     """
     cells = table.sensitive_cells
-    keys = _keyed_hashes(_identities(table, cells), seed, size=16)
+    keys = _hashes_for_senses(_identities_for_senses(table, cells), seed, size=16)
     rises = keys[:, 1] & 1 == 1
     group, ratio = r.alias[cells], r.ratio[cells]
     order = np.lexsort((keys[:, 1], keys[:, 0], group))
@@ -107,7 +114,7 @@ def _senses_by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     return up
 
 
-def _keyed_hashes(names: list[str], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
+def _hashes_for_senses(names: list[str], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
     """Return the keyed hash of each name, in words of eight bytes, the first ones first."""
     begun, digests = blake2b(key=str(seed).encode(), person=person, digest_size=size), []
     for name in names:
@@ -117,7 +124,7 @@ def _keyed_hashes(names: list[str], seed: int, *, size: int, person: bytes = b""
     return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, size // 8)
 
 
-def _identities(table: Table, cells: IntArray) -> list[str]:
+def _identities_for_senses(table: Table, cells: IntArray) -> list[str]:
     """Return what makes each cell itself, in any table it may stand in."""
     known = table.statistics
     if known is not None and known.top.shape[1] and np.isfinite(known.count[cells]).all():
@@ -157,7 +164,9 @@ def _given_senses(table: Table, senses: ArrayLike) -> BoolArray:
 # ---------------------------------------------------------------------- the surplus
 
 
-def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int, *, secret_senses: bool) -> Need:
+def adjustment_with_surplus(
+    table: Table, need: Need, share: float, unit: float, seed: int, *, secret_senses: bool
+) -> Need:
     """Return what must be reached with the surplus of each cell, in the room that its known bounds leave.
 
     The set of possible true values becomes `share` times as wide as both levels together; where nobody can tell which
@@ -168,17 +177,17 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
     levels = [np.where(can, level[cells], 0.0) for can, level in zip(open_, (need.lower, need.upper), strict=True)]
     ways = np.maximum(1, open_[0].astype(int) + open_[1]) if secret_senses else np.ones(len(cells))
     widest: FloatArray = share * (levels[0] + levels[1]) / ways
-    names = _identities(table, cells) if share > 0 else []
+    names = _identities_for_senses(table, cells) if share > 0 else []
     out = []
-    for purpose, level, can, side in zip(("down", "up"), levels, open_, room_of(table), strict=True):
+    for purpose, level, can, side in zip(("down", "up"), levels, open_, room_to_adjust(table), strict=True):
         room, drawn = np.abs(side[cells]), np.zeros(len(cells))
         if share > 0:  # a number of [0, 1) for each cell
-            drawn = _keyed_hashes(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64
+            drawn = _hashes_for_senses(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64
         if unit > 0:
-            at_least = np.ceil(in_units(level, unit) - 1e-7)
-            most = np.maximum(np.floor(in_units(widest, unit)), 1.0 if share > 0 else 0.0)
-            most = np.maximum(np.minimum(most, np.floor(in_units(room, unit) + 1e-7) - at_least), 0.0)
-            reached = of_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
+            at_least = np.ceil(in_decimal_units(level, unit) - 1e-7)
+            most = np.maximum(np.floor(in_decimal_units(widest, unit)), 1.0 if share > 0 else 0.0)
+            most = np.maximum(np.minimum(most, np.floor(in_decimal_units(room, unit) + 1e-7) - at_least), 0.0)
+            reached = from_decimal_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
         else:
             reached = level + drawn * np.maximum(np.minimum(widest, room - level), 0.0)
         fits = reached <= room * (1 + 1e-12) + 1e-12  # the first multiple beyond the level may lie outside the bounds

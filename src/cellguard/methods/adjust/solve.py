@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.directions import Senses, choose
+from cellguard._engine.closest.directions import Senses, choose_directions
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._types import BoolArray
-from cellguard.methods.adjust.explain import explain
-from cellguard.methods.adjust.norms import totals_of
+from cellguard.methods.adjust.explain import explain_no_adjustment
+from cellguard.methods.adjust.norms import adjustable_totals
 from cellguard.methods.adjust.senses import fixed_senses
-from cellguard.methods.adjust.task import Bounds, FoundMovement, Task, finished, no_table
+from cellguard.methods.adjust.task import Bounds, FoundMovement, Task, finished_adjustment, no_adjustment
 from cellguard.nouns.release import Adjustment, Status
 from cellguard.nouns.table import Table
 
@@ -34,14 +34,14 @@ def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -
         bounds = task.bounds(up)
         found = task.closest(bounds)
         if found.feasible:
-            return finished(task, FoundMovement(up, found, bounds))
+            return finished_adjustment(task, FoundMovement(up, found, bounds))
         if repair == "senses":
-            release = _with_flips(task, up)
+            release = _adjusted_with_flips(task, up)
             if release is not None:
                 return release
-    text, why = explain(task.table, task.need, up, bounds, time_limit_s=task.limits.deadline.at_least())
+    text, why = explain_no_adjustment(task.table, task.need, up, bounds, time_limit_s=task.limits.deadline.at_least())
     task.details |= why
-    return _with_changed_totals(task, up, bounds, text) if repair == "relations" else no_table(task, text)
+    return _adjusted_with_changed_totals(task, up, bounds, text) if repair == "relations" else no_adjustment(task, text)
 
 
 def with_optimal_senses(task: Task) -> Adjustment:
@@ -50,23 +50,25 @@ def with_optimal_senses(task: Task) -> Adjustment:
         return with_given_senses(task, "upper", None)  # nothing to choose
     for need in task.draw():
         search = Senses(task.adjuster, task.room, need.lower, need.upper, task.distance, seed=task.limits.seed)
-        choice = choose(search, time_limit_s=task.limits.deadline.at_least(), gap=task.limits.gap)
+        choice = choose_directions(search, time_limit_s=task.limits.deadline.at_least(), gap=task.limits.gap)
         task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
         if math.isfinite(choice.objective):
             bounds = task.bounds(choice.up)
             found = task.closest(bounds)
             if found.feasible:
                 bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
-                return finished(task, FoundMovement(choice.up, found, bounds, bound=bound, in_time=choice.in_time))
+                return finished_adjustment(
+                    task, FoundMovement(choice.up, found, bounds, bound=bound, in_time=choice.in_time)
+                )
     if choice.bound == math.inf:
-        return no_table(task, "no senses leave a table that satisfies the relations and the bounds.")
-    return no_table(task, "no senses were found in time that leave a table.", status=Status.TIME_LIMIT)
+        return no_adjustment(task, "no senses leave a table that satisfies the relations and the bounds.")
+    return no_adjustment(task, "no senses were found in time that leave a table.", status=Status.TIME_LIMIT)
 
 
 # ---------------------------------------------------------------------- repairs
 
 
-def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
+def _adjusted_with_flips(task: Task, up: BoolArray) -> Adjustment | None:
     """Adjust with few senses flipped, the quickest to find first; None when none were found that leave a table."""
     if task.immovable:  # whichever way, such a cell cannot move
         return None
@@ -79,22 +81,25 @@ def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
             task.details["flipped"] = changed
             note = f"{changed} senses were flipped: "
             note += "no table satisfies all relations and bounds with the senses as they were."
-            return finished(task, FoundMovement(other, found, bounds, note))
+            return finished_adjustment(task, FoundMovement(other, found, bounds, note))
     return None
 
 
-def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
+def _adjusted_with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
     """Adjust with totals that may change at a large price: the fixed ones, then beyond the bounds of the others."""
     table = task.table
     adjuster = Adjuster(table.relations)
     bounded = np.isfinite(table.lb) | np.isfinite(table.ub)
-    for unbounded in (np.zeros(table.n_cells, bool), totals_of(table) & ~table.fixed & ~table.sensitive & bounded):
-        target = _with_cells_freed(table, bounds, task.distance, unbounded)
+    for unbounded in (
+        np.zeros(table.n_cells, bool),
+        adjustable_totals(table) & ~table.fixed & ~table.sensitive & bounded,
+    ):
+        target = _adjustment_with_cells_freed(table, bounds, task.distance, unbounded)
         found = adjuster.solve(target, deadline=task.limits.last_word)
         if found.feasible:
             break
     else:
-        return no_table(task, text)
+        return no_adjustment(task, text)
     freed = target.lower, target.upper
     noise = 1e-6 * np.maximum(1.0, np.abs(table.values))
     x = table.values + found.z
@@ -115,10 +120,12 @@ def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -
         freed = np.where(kept, bounds[0], freed[0]), np.where(kept, bounds[1], freed[1])
     # the distance of the repaired table is what it is; nothing is proven about others
     note = f"{' and '.join(notes)}, because {text}"
-    return finished(task, FoundMovement(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance)))
+    return finished_adjustment(
+        task, FoundMovement(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance))
+    )
 
 
-def _with_cells_freed(table: Table, bounds: Bounds, distance: Distance, unbounded: BoolArray) -> Target:
+def _adjustment_with_cells_freed(table: Table, bounds: Bounds, distance: Distance, unbounded: BoolArray) -> Target:
     """Return bounds and prices of the problem in which fixed cells may change too, at a large price.
 
     A relation whose total is fixed is relaxed by as much as the total changes, and still holds. Totals in `unbounded`

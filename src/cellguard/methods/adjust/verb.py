@@ -14,12 +14,12 @@ from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, UnknownCodeError, raise_if_unknown
 from cellguard.methods.adjust import METHOD
-from cellguard.methods.adjust.norms import distance_of
-from cellguard.methods.adjust.senses import needs, with_secret
+from cellguard.methods.adjust.norms import distance_of_norm
+from cellguard.methods.adjust.senses import needs_of_adjustment, with_secret_senses
 from cellguard.methods.adjust.solve import with_given_senses, with_optimal_senses
 from cellguard.methods.adjust.task import Task
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.nouns.kept import Keep, kept_cells
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
@@ -31,8 +31,8 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
-@in_any_case(METHOD)
-@with_secret
+@method_words_in_any_case(METHOD)
+@with_secret_senses
 @takes_publications
 @on_one_blas_thread
 def adjust(
@@ -131,30 +131,39 @@ def adjust(
         raise_if_unknown("repair", repair, ("senses", "relations"), UnknownCodeError)
     secret = int(seed or 0)
     limits = Limits(
-        time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, threads=threads, progress=progress
+        time_limit_s=time_limit_s, gap=_adjust_share(gap, "gap"), seed=secret, threads=threads, progress=progress
     )
     kept = kept_cells(table, keep)
     working = table.with_(fixed=table.fixed | kept) if kept.any() else table
     task = Task(
         original=table,
         table=working,
-        distance=distance_of(table, norm, weights, omega, squares, square_weights),
-        need=needs(working),
-        surplus=_at_least_zero(surplus, "surplus"),
-        noise=_at_least_zero(noise, "noise"),
+        distance=distance_of_norm(table, norm, weights, omega, squares, square_weights),
+        need=needs_of_adjustment(working),
+        surplus=_adjust_share(surplus, "surplus"),
+        noise=_adjust_share(noise, "noise"),
         secret_senses=isinstance(senses, str) and senses == "key",
-        unit=_unit(table, integer),
+        unit=_unit_of_adjustment(table, integer),
         adjuster=Adjuster(working.relations, working.fixed),
         limits=limits,
     )
-    task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}
+    task.options = {
+        "norm": norm,
+        "weights": _adjust_option(weights),
+        "senses": _adjust_option(senses),
+        "surplus": surplus,
+    }
     task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
     if noise:
         task.options["noise"] = noise
     if kept.any():
         task.details["kept"] = int(kept.sum())
     if norm == "l12":
-        task.options |= {"omega": omega, "squares": _named(squares), "square_weights": _named(square_weights)}
+        task.options |= {
+            "omega": omega,
+            "squares": _adjust_option(squares),
+            "square_weights": _adjust_option(square_weights),
+        }
     task.seconds["reduce"] = task.limits.spent_s
     task.details["norm"] = norm
     optimal = isinstance(senses, str) and senses == "optimal"
@@ -164,12 +173,12 @@ def adjust(
     return release
 
 
-def _named(option: Any) -> Any:
+def _adjust_option(option: Any) -> Any:
     """Return an option as a release keeps it: arrays decide the result but are confidential."""
     return option if option is None or isinstance(option, str) else "given"
 
 
-def _unit(table: Table, integer: bool | None) -> float:
+def _unit_of_adjustment(table: Table, integer: bool | None) -> float:
     """Return of what published values are multiples; 0 when they may be any numbers."""
     if integer is None and not table.integer:
         return decimal_unit(table.values, table.relations, table.rhs)
@@ -184,7 +193,7 @@ def _unit(table: Table, integer: bool | None) -> float:
     return 1.0
 
 
-def _at_least_zero(number: float, name: str) -> float:
+def _adjust_share(number: float, name: str) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise InputError(f"{name} {number!r}: a finite number of at least 0 is needed.")
     return float(number)

@@ -22,7 +22,7 @@ from cellguard._engine.solvers.lp import LinearModel
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["apart", "whole_columns", "whole_movement"]
+__all__ = ["sets_adjusted_apart", "whole_adjustment", "whole_steps_of_adjustment"]
 
 _REACH = (0, 1, 4)
 """Whole numbers further out than the two next to the closest movement, tried one after the other."""
@@ -36,7 +36,7 @@ _ROUNDS, _STEPS = 300, 2000
 """Rounds of steps of one length, and steps in one round, at most."""
 
 
-def whole_movement(
+def whole_adjustment(
     adjuster: Adjuster,
     target: Target,
     near: FloatArray,
@@ -57,11 +57,11 @@ def whole_movement(
     d = target.distance
     loss = _Loss(d.absolute + d.largest, d.square, near if d.largest.any() else np.zeros_like(near))
     wanted = _Wanted(adjuster, np.where(free, low, 0.0), np.where(free, high, 0.0), loss, near, deadline)
-    found = _by_steps(wanted)
+    found = _whole_adjustment_by_steps(wanted)
     close = np.isfinite(bound) and found is not None and d.value(found) <= (1.0 + gap) * bound
     if found is not None and (close or deadline.passed):
         return found
-    other = _by_program(wanted, _PROGRAM_S if found is not None else np.inf)
+    other = _whole_adjustment_by_program(wanted, _PROGRAM_S if found is not None else np.inf)
     return found if other is None or (found is not None and d.value(found) <= d.value(other)) else other
 
 
@@ -93,10 +93,10 @@ class _Wanted(NamedTuple):
 # ---------------------------------------------------------------------- steps along the basis
 
 
-def _by_steps(wanted: _Wanted) -> FloatArray | None:
+def _whole_adjustment_by_steps(wanted: _Wanted) -> FloatArray | None:
     """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
     reduction, deadline = wanted.adjuster.reduction, wanted.deadline
-    basis, multiple = whole_columns(reduction.basis)
+    basis, multiple = whole_steps_of_adjustment(reduction.basis)
     if basis is None:
         return None
     search = _Descent(basis, wanted)
@@ -163,19 +163,19 @@ class _Descent:
             best = better[np.argsort(gain[better], kind="stable")][:_STEPS]
             steps = self.columns[:, best]
             rank = np.repeat(np.arange(len(best)), np.diff(steps.indptr))
-            taken = apart(steps.indices, rank, len(z))[rank]
+            taken = sets_adjusted_apart(steps.indices, rank, len(z))[rank]
             way = np.where(up[best] < down[best], step, -step)
             z[steps.indices[taken]] += steps.data[taken] * way[rank[taken]]
         return z
 
 
-def apart(cell: IntArray, rank: IntArray, n_cells: int) -> BoolArray:
+def sets_adjusted_apart(cell: IntArray, rank: IntArray, n_cells: int) -> BoolArray:
     """Return which sets of cells are taken when each one is, in their order, that touches none taken before.
 
     One cell and the number of its set per entry, set by set. A set that comes first in all its cells is taken whatever
     the others do, and those it touches never are: so all of these are found at once, until no set is left.
 
-    >>> apart(np.array([0, 1, 1, 2, 2, 3]), np.array([0, 0, 1, 1, 2, 2]), 4).tolist()
+    >>> sets_adjusted_apart(np.array([0, 1, 1, 2, 2, 3]), np.array([0, 0, 1, 1, 2, 2]), 4).tolist()
     [True, False, True]
     """
     n = int(rank[-1]) + 1 if len(rank) else 0
@@ -193,7 +193,7 @@ def apart(cell: IntArray, rank: IntArray, n_cells: int) -> BoolArray:
     return taken
 
 
-def whole_columns(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
+def whole_steps_of_adjustment(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
     """Return the smallest whole multiples of the columns, and which multiples; None where one has none.
 
     Relations whose coefficients are not all 1 let cells move by halves of each other.
@@ -219,13 +219,13 @@ def whole_columns(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
 # ---------------------------------------------------------------------- a mixed-integer program
 
 
-def _by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
+def _whole_adjustment_by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
     """Choose among the whole numbers around the closest movement; further out only when there is no other hope."""
     adjuster, deadline = wanted.adjuster, wanted.deadline
     cells = np.flatnonzero(~adjuster.reduction.determined)
     A = csr_array(adjuster.relations[adjuster.reduction.rows][:, cells])
     for reach in _REACH if np.isinf(seconds) else _REACH[:1]:
-        found = _chosen_around(A, wanted, cells, reach, min(seconds, deadline.at_least()))
+        found = _whole_adjustment_around(A, wanted, cells, reach, min(seconds, deadline.at_least()))
         if found is not None:
             out = np.zeros(len(wanted.near))
             out[cells] = found
@@ -235,7 +235,7 @@ def _by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
     return None
 
 
-def _chosen_around(
+def _whole_adjustment_around(
     A: csr_array, wanted: _Wanted, cells: IntArray, reach: int, time_limit_s: float
 ) -> FloatArray | None:
     """Choose whole numbers at most `reach` further than the two next to z (for a whole z: than its neighbours)."""

@@ -16,7 +16,7 @@ from cellguard.methods.intervals.lattice import EndLattice, Width
 from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["AskedCells", "most_asked"]
+__all__ = ["AskedCells", "most_asked_of_interval"]
 
 LARGEST = 0.5
 """No set of positive numbers is as wide as its upper end: a share of more than this is promised as this."""
@@ -24,7 +24,7 @@ SMALLEST = 0.005
 """Smaller shares are treated as this."""
 
 
-def most_asked(table: Table, name: str) -> FloatArray:
+def most_asked_of_interval(table: Table, name: str) -> FloatArray:
     """Return the most that is asked of each cell against any attacker: "width", "lower" or "upper" of its levels."""
     out = np.zeros(table.n_cells)
     for attacker in attackers_of_table(table):
@@ -57,7 +57,7 @@ class AskedCells:
     @classmethod
     def of(cls, table: Table, lattice: EndLattice) -> AskedCells:
         """Gather what is asked against all attackers: the most of each kind."""
-        total, low, up = (most_asked(table, name) for name in ("width", "lower", "upper"))
+        total, low, up = (most_asked_of_interval(table, name) for name in ("width", "lower", "upper"))
         cells = np.flatnonzero(total > 0)
         mirrored = table.values[cells] < 0
         low[cells], up[cells] = np.where(mirrored, up[cells], low[cells]), np.where(mirrored, low[cells], up[cells])
@@ -66,7 +66,7 @@ class AskedCells:
         size = np.abs(lattice.units(table.values[cells]))
         rounded = 1.0 if table.integer else 0.0  # levels of counts are rounded up: so much is not a share of the value
         own = np.where(size > 0, np.maximum(total - 2.0 * rounded, 0.0) / np.maximum(size, 1.0), 0.0)
-        share, number = _classes(np.minimum(own, LARGEST))
+        share, number = _interval_classes_of_share(np.minimum(own, LARGEST))
         extra = np.full(len(cells), 2.0 * rounded)
         short = share * size + extra < total * (1.0 - 1e-9)
         # a smallest width of counts is the same number for all; a zero has no share
@@ -88,7 +88,7 @@ class AskedCells:
         return cls(cells=cells, width=width, lower=lower, upper=upper, below=below, above=above, total=asked)
 
 
-def _classes(share: FloatArray) -> tuple[FloatArray, IntArray]:
+def _interval_classes_of_share(share: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the least class that covers each share, and its number: the largest share, half of it, a quarter, ..."""
     top = max(float(share.max(initial=0.0)), SMALLEST)
     number = np.floor(np.log2(top / np.maximum(share, SMALLEST)) + 1e-9).astype(np.int64)

@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline, now
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.groups import place_in_group
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.grid import ClassGrid, Published
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import Ends, may_be_opened, positive_weights
+from cellguard.methods.intervals.problem import Ends, may_become_intervals, positive_width_weights
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
@@ -72,9 +72,9 @@ class _ClassSearch:
         every = np.concatenate([np.zeros(0), *least])
         self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
         self.asked = AskedCells.of(t, self.lattice)
-        self.reduction = reduce(t.relations, may_be_opened(t))
+        self.reduction = reduce(t.relations, may_become_intervals(t))
         self.cells = np.flatnonzero(~self.reduction.determined)
-        self.place = place_among(self.cells, t.n_cells)
+        self.place = place_in_group(self.cells, t.n_cells)
         self.ground = self._ground()
         self.tight = self._known_by_others()
         share = self.asked.width.share
@@ -114,7 +114,7 @@ class _ClassSearch:
         units = self.lattice.units
         value = np.floor(units(t.values[at]) + 1e-9)
         lower, upper = np.ceil(units(t.lb[at]) - 1e-9), np.floor(units(t.ub[at]) + 1e-9)
-        weight = positive_weights(t)[at]
+        weight = positive_width_weights(t)[at]
         cost = weight / float(np.median(weight)) * np.exp(_SPREAD * self._logistic("cost", at)) if len(at) else weight
         relations = csr_array(t.relations[self.reduction.rows][:, at])
         return Ground(relations=relations, value=value, lower=lower, upper=upper, cost=cost)
@@ -122,7 +122,7 @@ class _ClassSearch:
     def _known_by_others(self) -> dict[int, Known]:
         """For cells to be hidden from somebody with knowledge of his own: what he knows of other cells."""
         t, units = self.table, self.lattice.units
-        index = place_among(self.asked.cells, t.n_cells)
+        index = place_in_group(self.asked.cells, t.n_cells)
         known: dict[int, list[Known]] = {}
         for attacker in attackers_of_table(t):
             at = attacker.cells[self.place[attacker.cells] >= 0]

@@ -14,9 +14,9 @@ import numpy as np
 
 from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.intervals.asked import most_asked
+from cellguard.methods.intervals.asked import most_asked_of_interval
 from cellguard.methods.intervals.lattice import EndLattice
-from cellguard.methods.intervals.problem import may_be_opened, widths_that_hide
+from cellguard.methods.intervals.problem import may_become_intervals, widths_that_hide
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.table import Table
 
@@ -38,7 +38,7 @@ class ClassGrid:
     def __init__(self, table: Table, lattice: EndLattice, secret: Secret) -> None:
         self.table, self.lattice = table, lattice
         self.offset = secret.uniform("other", np.arange(table.n_cells))
-        self.least = most_asked(table, "width") / 2.0
+        self.least = most_asked_of_interval(table, "width") / 2.0
         """Half of what the levels of each cell ask for together."""
 
     def widened(self, given: Published, cells: IntArray, deadline: Deadline, *, times: float = 1.0) -> Published | None:
@@ -54,7 +54,7 @@ class ClassGrid:
         T = abs(t.relations)
         here = np.zeros(t.n_cells)
         here[slice(None) if cells is None else cells] = 1.0
-        near = ((T.T @ (T @ here) > 0) | (here > 0)) & may_be_opened(t)
+        near = ((T.T @ (T @ here) > 0) | (here > 0)) & may_become_intervals(t)
         largest = max(float(np.abs(t.values[near]).max(initial=0.0)), 8.0 * float(self.least.max(initial=0.0)))
         return self.around(given, np.where(near, 2.0 * largest, 0.0))
 
@@ -69,7 +69,7 @@ class ClassGrid:
         far = np.maximum(width[at], self.least[at]) / unit
         c = 2.0 ** np.ceil(np.log2(np.maximum(far * (1.0 - 1e-9), 1.0)))
         lo, hi = np.ceil(units(t.lb[at]) - 1e-9), np.floor(units(t.ub[at]) + 1e-9)
-        x, y = _piece(np.floor(units(t.values[at]) + 1e-9), lo, hi, 2.0 * c, self.offset[at])
+        x, y = _interval_piece(np.floor(units(t.values[at]) + 1e-9), lo, hi, 2.0 * c, self.offset[at])
         over = 0.0 if self.lattice.whole else 1.0  # values between two multiples of the unit
         out = [end.copy() for end in given]
         closed = given.upper[at] <= given.lower[at]
@@ -82,12 +82,12 @@ class ClassGrid:
         return Published(*out)
 
 
-def _piece(
+def _interval_piece(
     value: FloatArray, lower: FloatArray, upper: FloatArray, length: FloatArray, offset: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the piece that holds each value; pieces cut short by a bound join the next.
 
-    >>> one = lambda *x: [float(end[0]) for end in _piece(*(np.array([y]) for y in x))]
+    >>> one = lambda *x: [float(end[0]) for end in _interval_piece(*(np.array([y]) for y in x))]
     >>> one(17.0, 0.0, np.inf, 8.0, 0.5), one(5.0, 0.0, np.inf, 8.0, 0.5), one(1.0, 0.0, np.inf, 8.0, 0.5)
     ([12.0, 20.0], [0.0, 12.0], [0.0, 12.0])
     """

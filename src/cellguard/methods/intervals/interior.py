@@ -35,7 +35,7 @@ from cellguard._types import FloatArray
 from cellguard.methods.intervals.newton import NewtonState, WidthProgram
 from cellguard.methods.limits import Limits
 
-__all__ = ["FoundWidths", "memory_bytes", "narrowest_widths", "step_operations"]
+__all__ = ["FoundWidths", "bytes_of_width_program", "narrowest_widths", "operations_of_width_step"]
 
 _MOST_ITERATIONS = 120
 _ROUGH = 0.08
@@ -62,17 +62,18 @@ class FoundWidths:
     """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
-def memory_bytes(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
+def bytes_of_width_program(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
     """Return what the interior point holds at once, roughly.
 
-    >>> memory_bytes(500, 500, 1000, 100, tied=True) < 1e9 < memory_bytes(5000, 5000, 9000, 3000, tied=True)
+    >>> small, large = (500, 500, 1000, 100), (5000, 5000, 9000, 3000)
+    >>> bytes_of_width_program(*small, tied=True) < 1e9 < bytes_of_width_program(*large, tied=True)
     True
     """
     smaller, widths = min(rank, freedom), variables if tied else 2 * variables
     return 8.0 * (20.0 * requests * variables + requests * smaller**2 + 3.0 * widths**2 + 2.0 * freedom * variables)
 
 
-def step_operations(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
+def operations_of_width_step(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
     """Return the floating-point operations of one of its steps, roughly."""
     smaller, widths = min(rank, freedom), variables if tied else 2 * variables
     return requests * (smaller**3 + smaller * variables * (smaller + widths)) + widths**3 / 3.0
@@ -91,10 +92,12 @@ def narrowest_widths(
         except (LinAlgError, ValueError):
             return None
         state.copies.deadline = limits.deadline
-        return _iterate(state, limits, give_up)
+        return _iterate_widths(state, limits, give_up)
 
 
-def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray], bool] | None) -> FoundWidths | None:
+def _iterate_widths(
+    state: NewtonState, limits: Limits, give_up: Callable[[FloatArray], bool] | None
+) -> FoundWidths | None:
     """Step until the gap is small enough; None if there is nothing, or it is given up."""
     found = Standing[tuple[FloatArray, FloatArray]](bound=0.0, gap=limits.gap)
     iterations = stalled = 0

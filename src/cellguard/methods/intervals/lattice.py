@@ -10,7 +10,7 @@ import numpy as np
 from cellguard._types import FloatArray
 from cellguard.nouns.table import Table
 
-__all__ = ["POSITIONS", "EndLattice", "Width", "grain_of", "pieces"]
+__all__ = ["POSITIONS", "EndLattice", "Width", "interval_grain", "interval_pieces"]
 
 _MOST_DECIMALS = 6
 _FINE = 1e-4
@@ -27,14 +27,14 @@ _GRAINS = 32.0
 """A stride has so many grains at least, and fewer than twice as many, if it has as many units."""
 
 
-def grain_of(stride: FloatArray) -> FloatArray:
+def interval_grain(stride: FloatArray) -> FloatArray:
     """Return the grain of each stride: programs see small whole numbers.
 
     A power of 2: a stride that is rounded up to grains is a multiple of its own grain, even where that is the next one.
 
     >>> stride = np.arange(1.0, 10_000.0)
-    >>> rounded = np.ceil(stride / grain_of(stride)) * grain_of(stride)
-    >>> bool((rounded % grain_of(rounded) == 0).all()), float((rounded / grain_of(rounded)).max())
+    >>> rounded = np.ceil(stride / interval_grain(stride)) * interval_grain(stride)
+    >>> bool((rounded % interval_grain(rounded) == 0).all()), float((rounded / interval_grain(rounded)).max())
     (True, 63.0)
     """
     return np.asarray(2.0 ** np.floor(np.log2(np.maximum(stride / _GRAINS, 1.0))))
@@ -74,7 +74,7 @@ class EndLattice:
         return np.asarray(units * self.unit.numerator / self.unit.denominator)
 
 
-def pieces(
+def interval_pieces(
     value: FloatArray, start: FloatArray, stop: FloatArray, width: Width, offset: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the ends of the piece in which each value lies, and its stride, of a partition no value had a part in.
@@ -133,7 +133,7 @@ class Width:
         stride = np.ceil(need / steps)
         for _ in range(3):  # wherever in the first stride a set begins
             stride = np.maximum(stride, np.ceil(np.minimum(self.least(begin + stride - 1.0), room) / steps))
-        grain = grain_of(stride)
+        grain = interval_grain(stride)
         stride = grain * np.ceil(stride / grain)
         return stride, np.minimum((steps + 1.0) * stride, room + 1.0)
 

@@ -14,7 +14,7 @@ from cellguard.methods.intervals.problem import Ends, widths_that_hide
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["accepted", "exposed_cells", "widened"]
+__all__ = ["accepted_intervals", "cells_exposed_by_intervals", "widened_intervals"]
 
 ROUNDS = 4
 """How often what is exposed is widened."""
@@ -22,7 +22,7 @@ ROUNDS = 4
 P = TypeVar("P", bound=tuple[object, ...])
 
 
-def accepted(
+def accepted_intervals(
     table: Table, found: P, ends: Callable[[P], Ends], widen: Callable[[P, IntArray, int], P | None], deadline: Deadline
 ) -> tuple[P | None, int]:
     """Return what the audit accepts, the same or wider or None, and how many cells were mended.
@@ -31,7 +31,7 @@ def accepted(
     """
     mended = 0
     for attempt in range(ROUNDS + 1):
-        cells = exposed_cells(table, ends(found), deadline)
+        cells = cells_exposed_by_intervals(table, ends(found), deadline)
         if cells is None or (len(cells) and deadline.passed):
             return None, mended
         if not len(cells):
@@ -44,7 +44,7 @@ def accepted(
     return None, mended
 
 
-def exposed_cells(table: Table, ends: Ends, deadline: Deadline) -> IntArray | None:
+def cells_exposed_by_intervals(table: Table, ends: Ends, deadline: Deadline) -> IntArray | None:
     """Return the cells that the audit does not call safe; None if time ran out before it was sure.
 
     Respondents are asked only where they were planned against: elsewhere the verb looks for itself, and plans again.
@@ -55,7 +55,7 @@ def exposed_cells(table: Table, ends: Ends, deadline: Deadline) -> IntArray | No
     return found.unsafe_cells if sure else None
 
 
-def _outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
+def _intervals_outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
     """Return ends that moved as decimal numbers, a little further out: last digits would tell how far they moved."""
     width = np.where(high > low, high - low, 1.0)
     digits = np.clip(4.0 - np.floor(np.log10(width)), -15.0, 15.0)
@@ -64,7 +64,7 @@ def _outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
     return np.where(low < ends[0], down, low), np.where(high > ends[1], up, high)
 
 
-def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
+def widened_intervals(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
     a = table.values
     found = widths_that_hide(table, cells, deadline, (ends[1] - a, a - ends[0]))
@@ -75,7 +75,7 @@ def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> En
         below, above = np.ceil(below - 1e-9), np.ceil(above - 1e-9)
     low, high = np.minimum(ends[0], a - below), np.maximum(ends[1], a + above)
     if not table.integer:
-        low, high = _outward(ends, low, high)
+        low, high = _intervals_outward(ends, low, high)
     if np.allclose(low, ends[0], rtol=1e-12) and np.allclose(high, ends[1], rtol=1e-12):  # whole numbers are missing
         low, high = a - 2.0 * (a - low), a + 2.0 * (high - a)
     return np.maximum(low, table.lb), np.minimum(high, table.ub)

@@ -24,7 +24,7 @@ from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
-from cellguard.methods.intervals.lattice import Width, grain_of, pieces
+from cellguard.methods.intervals.lattice import Width, interval_grain, interval_pieces
 
 __all__ = ["Cover", "Ground", "Known", "Movement"]
 
@@ -163,13 +163,13 @@ class Cover:
         width, lost, here = self._width(one), self.lost[one], self.corner(one)
         # further down nothing would be missing
         start = np.minimum(np.maximum(self.begin[one], width.latest(np.zeros(1)) + 1.0 - lost), here) + lost
-        x, y, stride = pieces(here + lost, start, self.end[one] - self.given[one], width, np.array([offset]))
+        x, y, stride = interval_pieces(here + lost, start, self.end[one] - self.given[one], width, np.array([offset]))
         ahead = np.floor((here + lost - x) / stride)
         steps = np.floor((y - (here + lost - ahead * stride)) / stride)
         if not steps[0] > 0:
             return None
         position = ahead if self.sign[leader] > 0 else steps - ahead
-        return _Path(leader, *(float(part[0]) for part in (stride, grain_of(stride), steps, position)))
+        return _Path(leader, *(float(part[0]) for part in (stride, interval_grain(stride), steps, position)))
 
     def _move_with_leader(self, path: _Path, beyond: float, deadline: Deadline) -> bool:
         """Find the cheapest movement on which the leader makes the stride; whether there is one."""

@@ -10,9 +10,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from cellguard._core.interior import longest_step
-from cellguard._engine.space.echelon_form import anchors
+from cellguard._engine.space.echelon_form import echelon_anchors
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
+from cellguard.methods.intervals.newton_copies import make_newton_copies, robust_factor_of_widths
 from cellguard.methods.intervals.requests import WidthRequests
 
 __all__ = ["NewtonState", "WidthProgram"]
@@ -104,9 +104,9 @@ class NewtonState:
         self.tied = tied
         self.basis = program.basis
         self.N = self.basis.toarray()
-        self.copies = make_copies(program.relations, self.basis)
+        self.copies = make_newton_copies(program.relations, self.basis)
         self.rows = np.arange(len(requests))
-        self.parameters = anchors(self.basis)
+        self.parameters = echelon_anchors(self.basis)
 
         most = (
             [np.minimum(program.most_upper, program.most_lower)] if tied else [program.most_upper, program.most_lower]
@@ -346,7 +346,7 @@ class NewtonState:
         closed = np.flatnonzero(~np.concatenate(self.open))
         S[closed, :], S[:, closed] = 0.0, 0.0
         S[closed, closed] = 1.0
-        return robust_cholesky(S)
+        return robust_factor_of_widths(S)
 
     def _direction(self, system: tuple[FloatArray, bool], mu: float) -> None:
         p, q, g = self.p, self.q, self.g

@@ -15,11 +15,11 @@ from scipy.sparse import csr_array
 
 from cellguard._core import schur
 from cellguard._engine.clock import NEVER, Deadline, OutOfTimeError
-from cellguard._engine.closest.newton_systems import by_columns, shifted_cholesky
-from cellguard._engine.space.space import compiled
+from cellguard._engine.closest.newton_systems import columns_of_newton_system, shifted_cholesky
+from cellguard._engine.space.space import matrix_for_core
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
+__all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_newton_copies", "robust_factor_of_widths"]
 
 _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
@@ -42,7 +42,7 @@ class Copies(Protocol):
         """``G_k b_k`` for every request k."""
 
 
-def make_copies(relations: csr_array, basis: csr_array) -> Copies:
+def make_newton_copies(relations: csr_array, basis: csr_array) -> Copies:
     """Choose the form with the smaller systems."""
     if relations.shape[0] < basis.shape[1]:
         return RangeCopies(relations)
@@ -64,11 +64,11 @@ class NullSpaceCopies:
         S = np.zeros((len(diagonal), len(diagonal)))
         self.factors = []
         for k in range(len(D)):
-            _look_at_clock(self.deadline)
-            factor = robust_cholesky((self.N.T * D[k]) @ self.N)
+            _copies_look_at_clock(self.deadline)
+            factor = robust_factor_of_widths((self.N.T * D[k]) @ self.N)
             X = solve_triangular(factor[0], self.N.T, lower=True, check_finite=False)
-            parts = _parts(tp[k], tq[k], D[k], diagonal, tied)
-            _subtract(S, np.hstack([X * part for part in parts]), np.flatnonzero(np.concatenate(parts)))
+            parts = _answers_to_widths(tp[k], tq[k], D[k], diagonal, tied)
+            _subtract_width_columns(S, np.hstack([X * part for part in parts]), np.flatnonzero(np.concatenate(parts)))
             self.factors.append(factor)
         S[np.diag_indices(len(S))] += diagonal
         return S
@@ -86,7 +86,7 @@ class RangeCopies:
     def __init__(self, relations: csr_array) -> None:
         self.rank = relations.shape[0]
         self.deadline = NEVER
-        self.touched = compiled(by_columns(relations))
+        self.touched = matrix_for_core(columns_of_newton_system(relations))
         self.inverse = np.zeros((0, self.rank, self.rank))
         self.reciprocal = np.zeros((0, 0))
 
@@ -100,10 +100,10 @@ class RangeCopies:
         reference = (tp + tq).sum(axis=0) if tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
         S = np.zeros((len(reference), len(reference)))
         for k in range(K):
-            _look_at_clock(self.deadline)
+            _copies_look_at_clock(self.deadline)
             schur.normal(*self.touched, self.reciprocal[k], self.inverse[k])
             self._invert(self.inverse[k])
-            parts = _parts(tp[k], tq[k], D[k], reference, tied)
+            parts = _answers_to_widths(tp[k], tq[k], D[k], reference, tied)
             schur.accumulate(S, *self.touched, self.inverse[k], *(part * self.reciprocal[k] for part in parts))
         # theta - theta^2 / D, without cancellation: nothing is subtracted in this form
         if tied:
@@ -123,7 +123,7 @@ class RangeCopies:
         # the transpose of a matrix in C order is the same memory in the order of LAPACK
         factor, failed = lapack.dpotrf(M.T, lower=0, clean=0, overwrite_a=1)
         if failed:
-            M[:] = robust_cholesky(given)[0]
+            M[:] = robust_factor_of_widths(given)[0]
             factor = M.T
         lapack.dpotri(factor, lower=0, overwrite_c=1)
         schur.mirror(M)
@@ -133,12 +133,14 @@ class RangeCopies:
         return schur.project(*self.touched, self.inverse, self.reciprocal, b)
 
 
-def _look_at_clock(deadline: Deadline) -> None:
+def _copies_look_at_clock(deadline: Deadline) -> None:
     if deadline.passed:
         raise OutOfTimeError
 
 
-def _parts(tp: FloatArray, tq: FloatArray, D: FloatArray, reference: FloatArray, tied: bool) -> list[FloatArray]:
+def _answers_to_widths(
+    tp: FloatArray, tq: FloatArray, D: FloatArray, reference: FloatArray, tied: bool
+) -> list[FloatArray]:
     """How a request's movement answers to each width; 0 where that is lost in rounding."""
     C = len(D)
     parts = [tp - tq] if tied else [tp, -tq]
@@ -148,7 +150,7 @@ def _parts(tp: FloatArray, tq: FloatArray, D: FloatArray, reference: FloatArray,
     ]
 
 
-def _subtract(S: FloatArray, W: FloatArray, strong: IntArray) -> None:
+def _subtract_width_columns(S: FloatArray, W: FloatArray, strong: IntArray) -> None:
     """Subtract ``W'W``, a column per width, from the lower triangle; columns that are not strong are 0."""
     if 4 * len(strong) > 3 * W.shape[1]:  # S.T is the same matrix as BLAS stores it: its upper triangle
         blas.dsyrk(-1.0, W, beta=1.0, c=S.T, trans=1, lower=0, overwrite_c=1)
@@ -156,7 +158,7 @@ def _subtract(S: FloatArray, W: FloatArray, strong: IntArray) -> None:
         S[np.ix_(strong, strong)] -= blas.dsyrk(1.0, W[:, strong], trans=1, lower=1)
 
 
-def robust_cholesky(M: Any) -> tuple[FloatArray, bool]:
+def robust_factor_of_widths(M: Any) -> tuple[FloatArray, bool]:
     """Lower Cholesky factor of the lower triangle, with a growing diagonal where rounding made it indefinite."""
     S = np.empty(M.shape, order="F")
     shifted_cholesky(S, lambda: np.copyto(S, M), most=1e8)

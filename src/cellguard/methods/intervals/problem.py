@@ -8,23 +8,28 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.closest.joint_movement import JointRequest, by_linear_program, joint_movement
+from cellguard._engine.closest.joint_movement import JointRequest, joint_by_linear_program, joint_movement
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.network import Network
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.intervals.interior import FoundWidths, memory_bytes, narrowest_widths, step_operations
+from cellguard.methods.intervals.interior import (
+    FoundWidths,
+    bytes_of_width_program,
+    narrowest_widths,
+    operations_of_width_step,
+)
 from cellguard.methods.intervals.network_widths import NetworkWidths
 from cellguard.methods.intervals.newton import WidthProgram
 from cellguard.methods.intervals.repair import Widener
-from cellguard.methods.intervals.requests import Variables, needs
+from cellguard.methods.intervals.requests import Variables, needs_of_intervals
 from cellguard.methods.limits import Limits
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "SEARCHED", "Ends", "IntervalProblem", "may_be_opened", "positive_weights", "widths_that_hide",
+    "SEARCHED", "Ends", "IntervalProblem", "may_become_intervals", "positive_width_weights", "widths_that_hide",
 ]  # fmt: skip
 
 Ends = tuple[FloatArray, FloatArray]
@@ -51,13 +56,13 @@ _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
 
 
-def positive_weights(table: Table) -> FloatArray:
+def positive_width_weights(table: Table) -> FloatArray:
     """Return the weights; one of 0 would let an interval be as wide as it likes, and is a little more."""
     positive = table.weights[table.weights > 0]
     return np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
 
 
-def may_be_opened(table: Table) -> BoolArray:
+def may_become_intervals(table: Table) -> BoolArray:
     """Which cells may be published as intervals."""
     return np.asarray(~table.fixed & (table.ub > table.lb))
 
@@ -67,11 +72,11 @@ class IntervalProblem:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.may_open = may_be_opened(table)
-        self.weight = positive_weights(table)
+        self.may_open = may_become_intervals(table)
+        self.weight = positive_width_weights(table)
         self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
         """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
-        self.needs = needs(table)
+        self.needs = needs_of_intervals(table)
         total = np.zeros(table.n_cells)
         for need in self.needs:
             np.maximum.at(total, need.cell, need.total)
@@ -119,7 +124,7 @@ class IntervalProblem:
             return self._on_network(network, variables, reduction, limits)
         fallback = self.quick(reduction, limits.deadline)  # returned if the limit comes before anything better
         for tied in (True, False) if variables.symmetric else (False,):
-            if not _fits(reduction, variables, tied, limits.deadline):
+            if not _width_program_fits(reduction, variables, tied, limits.deadline):
                 continue
             found = self._by_interior_point(variables, reduction, tied, limits)
             if found is not None:
@@ -200,7 +205,7 @@ class IntervalProblem:
         np.maximum.at(need, cells, np.abs(movements))
         down, up = (limits[1], limits[0]) if sign > 0 else limits
         request = JointRequest(relations=rows, weight=self.weight, need=need, down=down, up=up)
-        found = joint_movement(request, deadline, solver=by_linear_program)
+        found = joint_movement(request, deadline, solver=joint_by_linear_program)
         return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
 
     def _one_by_one(
@@ -359,12 +364,12 @@ class IntervalProblem:
         return np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
 
 
-def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: Deadline) -> bool:
+def _width_program_fits(reduction: Reduction, variables: Variables, tied: bool, deadline: Deadline) -> bool:
     """Whether the interior point has the memory, and the time for some steps, that it needs."""
     requests = variables.requests(tied)
     size = (reduction.space.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
-    seconds = step_operations(*size, tied=tied) / _PER_SECOND
-    return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, deadline.at_least())
+    seconds = operations_of_width_step(*size, tied=tied) / _PER_SECOND
+    return bytes_of_width_program(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, deadline.at_least())
 
 
 def _width_program(variables: Variables, reduction: Reduction, tied: bool) -> WidthProgram:
@@ -388,11 +393,11 @@ def widths_that_hide(
     table: Table, cells: IntArray, deadline: Deadline, start: Ends | None = None
 ) -> FoundWidths | None:
     """Return widths that hide some cells of a table, soon found; see :meth:`IntervalProblem.quick`."""
-    alone = IntervalProblem(_hiding_only(table, cells))
+    alone = IntervalProblem(_intervals_hiding_only(table, cells))
     return alone.quick(reduce(table.relations, alone.may_open), deadline, start)
 
 
-def _hiding_only(table: Table, cells: IntArray) -> Table:
+def _intervals_hiding_only(table: Table, cells: IntArray) -> Table:
     """Return the table with only some of its cells to be hidden, from the same attackers."""
     chosen = np.zeros(table.n_cells, np.bool_)
     chosen[cells] = True

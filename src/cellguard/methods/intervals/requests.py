@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.groups import place_in_group
 from cellguard._engine.space.network import Network
 from cellguard._engine.space.space import Space
 from cellguard._types import FloatArray, IntArray
@@ -15,7 +15,7 @@ from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["AskedArcs", "Variables", "WidthNeed", "WidthRequests", "needs"]
+__all__ = ["AskedArcs", "Variables", "WidthNeed", "WidthRequests", "needs_of_intervals"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +79,7 @@ class AskedArcs(_AskedMovements):
         return self._divided(self.cell, 1e-9)
 
 
-def needs(table: Table) -> list[WidthNeed]:
+def needs_of_intervals(table: Table) -> list[WidthNeed]:
     """Every attacker's levels as movements up and down.
 
     A sliding level larger than lower and upper together is divided in their proportion (evenly when both are 0),
@@ -119,13 +119,13 @@ class Variables:
         self.table, self.space = table, space
         self.weight = abs(space.lift).T @ weight
         self.most_lower, self.most_upper = space.room(table.values - table.lb, table.ub - table.values)
-        self.asked = needs(table)
+        self.asked = needs_of_intervals(table)
         self.stuck = any((space.variable_of[need.cell] < 0).any() for need in self.asked)
         """Whether some cell that must be hidden cannot move."""
         self._own = [need for need in self.asked if len(need.attacker.cells)]
         plain = [need for need in self.asked if not len(need.attacker.cells)]
         groups = [self._movements(group, owner) for owner, group in enumerate([plain, *([need] for need in self._own)])]
-        self.symmetric = not self._own and _mirrored(groups[0])
+        self.symmetric = not self._own and _mirrored_interval_requests(groups[0])
         self.group = WidthRequests(
             **{part.name: np.concatenate([getattr(g, part.name) for g in groups]) for part in fields(WidthRequests)}
         )
@@ -162,7 +162,7 @@ class Variables:
 
     def asked_of(self, network: Network) -> Iterator[AskedArcs]:
         """Each attacker's movements as those of a network's arcs."""
-        arc = place_among(network.cells, self.table.n_cells)
+        arc = place_in_group(network.cells, self.table.n_cells)
         for need in self.asked:
             below, above = self._known(need.attacker)
             yield AskedArcs(
@@ -190,7 +190,7 @@ class Variables:
         return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
 
 
-def _mirrored(group: WidthRequests) -> bool:
+def _mirrored_interval_requests(group: WidthRequests) -> bool:
     """Whether every movement upward is asked for downward, too, and as far."""
     up, down = group.sign > 0, group.sign < 0
     return np.array_equal(group.cell[up], group.cell[down]) and np.allclose(

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.table import Table
 
-__all__ = ["Secret", "drawn_seed"]
+__all__ = ["Secret", "secret_interval_seed"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def drawn_seed(seed: int) -> int:
+def secret_interval_seed(seed: int) -> int:
     """Return the seed, or one that the operating system draws when it is 0."""
     return seed or secrets.randbits(63) | 1
 

@@ -19,17 +19,17 @@ from cellguard.methods.cross import against_the_cross
 from cellguard.methods.intervals import METHOD
 from cellguard.methods.intervals.classes import classes
 from cellguard.methods.intervals.grid import Published
-from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
+from cellguard.methods.intervals.mend import ROUNDS, accepted_intervals, widened_intervals
 from cellguard.methods.intervals.problem import SEARCHED, Ends, IntervalProblem
-from cellguard.methods.intervals.secret import drawn_seed
+from cellguard.methods.intervals.secret import secret_interval_seed
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["intervals", "positions"]
+__all__ = ["intervals", "positions_in_intervals"]
 
 _SEARCH = 0.7
 """Share of the time for the search; the rest is for the check."""
@@ -40,7 +40,7 @@ _TELLS = (
 _NONE = "the limit was reached before any intervals were found and confirmed."
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_the_cross()
 @against_respondents(near=False)
@@ -92,9 +92,9 @@ def intervals(
     (True, 1)
     """
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
-    _check_options(position, gap, seed)
+    _check_interval_options(position, gap, seed)
     if position == "classes":
-        seed = drawn_seed(seed)
+        seed = secret_interval_seed(seed)
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
     problem = IntervalProblem(table)
     searching = limits.part(_SEARCH)
@@ -102,7 +102,11 @@ def intervals(
     seconds = {"reduce": limits.spent_s}
     if hopeless:
         return _no_intervals(table, Status.INFEASIBLE, seconds, options, hopeless)
-    found = _narrowest(problem, limits) if position == "narrowest" else _by_classes(problem, seed, limits)
+    found = (
+        _narrowest_intervals(problem, limits)
+        if position == "narrowest"
+        else _intervals_by_classes(problem, seed, limits)
+    )
     seconds["solve"] = limits.spent_s - seconds["reduce"]
     if found is None:
         return _no_intervals(table, Status.TIME_LIMIT, seconds, options, _NONE)
@@ -119,7 +123,7 @@ def intervals(
         options=options,
         details={
             "cells_replaced": int((found.upper > found.lower).sum()),
-            "position": positions(table.values, found.lower, found.upper),
+            "position": positions_in_intervals(table.values, found.lower, found.upper),
             **found.details,
         },
         explanation=_TELLS if position == "narrowest" and objective > 0 else "",
@@ -129,7 +133,7 @@ def intervals(
     )
 
 
-def _check_options(position: str, gap: float, seed: int) -> None:
+def _check_interval_options(position: str, gap: float, seed: int) -> None:
     if position == "random":
         raise InputError(
             "position 'random' is gone: the widths it drew told the values.",
@@ -166,7 +170,7 @@ class _FoundIntervals:
     internal: dict[str, FloatArray] = field(default_factory=dict)
 
 
-def _narrowest(problem: IntervalProblem, limits: Limits) -> _FoundIntervals | None:
+def _narrowest_intervals(problem: IntervalProblem, limits: Limits) -> _FoundIntervals | None:
     gap, searching = limits.gap, limits.part(_SEARCH)
     found = problem.solve(replace(searching, gap=SEARCHED * gap))
     widths = problem.sparser(found, gap, searching.deadline)
@@ -175,16 +179,16 @@ def _narrowest(problem: IntervalProblem, limits: Limits) -> _FoundIntervals | No
         return None
 
     def wider(ends: Ends, cells: IntArray, _: int) -> Ends | None:
-        return widened(problem.table, ends, cells, until)
+        return widened_intervals(problem.table, ends, cells, until)
 
-    safe, mended = accepted(problem.table, ends, lambda ends: ends, wider, until)
+    safe, mended = accepted_intervals(problem.table, ends, lambda ends: ends, wider, until)
     if safe is None or not np.isfinite(safe).all():
         return None
     details = {"mended": mended, "iterations": widths.iterations, "requests": widths.requests}
     return _FoundIntervals(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
 
 
-def _by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIntervals | None:
+def _intervals_by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIntervals | None:
     found = classes(problem.table, seed, limits.part(_SEARCH).deadline)
     grid, until = found.grid, limits.last_word
 
@@ -195,7 +199,7 @@ def _by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIn
             return grid.withheld(published, cells if attempt == ROUNDS - 2 else None)
         return grid.widened(published, cells, until, times=2.0**attempt) or published
 
-    safe, mended = accepted(problem.table, found.published, lambda published: published[:2], wider, until)
+    safe, mended = accepted_intervals(problem.table, found.published, lambda published: published[:2], wider, until)
     if safe is None:
         return None
     figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements, "mended": mended}
@@ -203,7 +207,7 @@ def _by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIn
     return _FoundIntervals(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
-def positions(truth: FloatArray, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
+def positions_in_intervals(truth: FloatArray, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
     """Return where the truth lies in intervals, in per cent of them (the five classes of baena2018 table 4)."""
     replaced = upper > lower
     share = (truth[replaced] - lower[replaced]) / (upper[replaced] - lower[replaced])  # of one without end: 0

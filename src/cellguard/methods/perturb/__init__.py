@@ -11,10 +11,10 @@ from cellguard.methods.options import suggested_base
 __all__ = ["METHOD"]
 
 
-def _given(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
+def _prescribed_perturb_values(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
     """Return prescribed values as typed: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions.
 
-    >>> _given(["6=25", "N,f=10"])
+    >>> _prescribed_perturb_values(["6=25", "N,f=10"])
     {6: 25.0, ('N', 'f'): 10.0}
     """
     out: dict[int | tuple[str, ...], float] = {}
@@ -57,7 +57,7 @@ METHOD = Method(
             help="Sensitive cells take a multiple of the base.",
         ),
         Option(
-            name="given", kind=list[str], key=None, metavar="CELL=VALUE", read=_given,
+            name="given", kind=list[str], key=None, metavar="CELL=VALUE", read=_prescribed_perturb_values,
             help="A value that is prescribed: by the cell's index, or its codes with commas; may be repeated.",
         ),
     ),

@@ -18,12 +18,19 @@ from numpy.random import Generator
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.demands import Demand, trivial_limits
+from cellguard.methods.demands import Demand, limits_by_demands
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "CellLimits", "Drawn", "both_multiples", "draw_to_multiples", "draw_within", "given_movements", "make_limits",
-    "refuse_given", "relaxed_distance",
+    "CellLimits",
+    "Drawn",
+    "both_perturbed_multiples",
+    "limits_of_perturbation",
+    "perturb_to_multiples",
+    "perturb_within_distance",
+    "prescribed_perturbation",
+    "refuse_prescribed_perturbation",
+    "relaxed_perturbation_distance",
 ]  # fmt: skip
 
 _APART = (0.1, 0.5)
@@ -85,13 +92,13 @@ class Drawn:
     """Movements that are prescribed, NaN for the other cells."""
 
 
-def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
+def limits_of_perturbation(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
     """Return the limits of a table; `rng` draws the sides and how far sensitive cells must move."""
     values, target, other, given, unit = table.values, drawn.target, drawn.other, drawn.given, drawn.unit
     d = np.where(table.fixed, 0.0, drawn.distance)
     low, high = np.maximum(-d, table.lb - values), np.minimum(d, table.ub - values)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)  # noise of bounds at the value itself
-    least, most = trivial_limits(list(demands), values, d)
+    least, most = limits_by_demands(list(demands), values, d)
     low, high = np.maximum(low, least - values), np.minimum(high, most - values)
     half, asked = np.zeros(len(values)), np.zeros(len(values), np.bool_)
     for demand in demands:
@@ -124,7 +131,7 @@ def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Gene
     return replace(limits, toward=toward, share=share)
 
 
-def draw_to_multiples(
+def perturb_to_multiples(
     values: FloatArray, base: FloatArray, moved: BoolArray, rng: Generator, *, nearest: bool
 ) -> FloatArray:
     """Return movements to a multiple next to each value.
@@ -134,7 +141,7 @@ def draw_to_multiples(
 
     >>> rng = np.random.default_rng(1)
     >>> a, r = np.array([1.0, 3, 10, 10]), np.full(4, 5.0)
-    >>> draw_to_multiples(a, r, np.array([False, False, False, True]), rng, nearest=True).tolist()
+    >>> perturb_to_multiples(a, r, np.array([False, False, False, True]), rng, nearest=True).tolist()
     [-1.0, 2.0, 0.0, 5.0]
     """
     floor = np.floor(values / base + 1e-12) * base
@@ -146,10 +153,10 @@ def draw_to_multiples(
     return np.where(at_multiple, np.where(moved, np.where(coin < 0.5, -base, base), 0.0), out)
 
 
-def both_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
+def both_perturbed_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the movements to the nearer and to the other multiple; both 0 where the value is one.
 
-    >>> both_multiples(np.array([1.0, 3, 10]), np.full(3, 5.0))
+    >>> both_perturbed_multiples(np.array([1.0, 3, 10]), np.full(3, 5.0))
     (array([-1.,  2.,  0.]), array([ 4., -3.,  0.]))
     """
     rest = values - np.floor(values / base + 1e-12) * base
@@ -158,12 +165,12 @@ def both_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, Fl
     return near + 0.0, np.where(rest == 0, 0.0, far)
 
 
-def relaxed_distance(movement: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
+def relaxed_perturbation_distance(movement: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
     """Return what a movement costs when rounding is relaxed: |z| at the multiples and outside, linear between them.
 
     Between the two it is ``(ceil + floor - 2a) x`` of salazar2004 section 3.1 with a constant, x from 0 to 1.
 
-    >>> relaxed_distance(np.array([-1.0, 0.0, 1.5, 4.0, 5.0]), np.full(5, -1.0), np.full(5, 4.0)).tolist()
+    >>> relaxed_perturbation_distance(np.array([-1.0, 0.0, 1.5, 4.0, 5.0]), np.full(5, -1.0), np.full(5, 4.0)).tolist()
     [1.0, 1.6, 2.5, 4.0, 5.0]
     """
     low, high = np.minimum(near, far), np.maximum(near, far)
@@ -172,10 +179,10 @@ def relaxed_distance(movement: FloatArray, near: FloatArray, far: FloatArray) ->
     return np.asarray(np.where((movement > low) & (movement < high), between, np.abs(movement)))
 
 
-def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray:
+def perturb_within_distance(distance: FloatArray, unit: float, rng: Generator) -> FloatArray:
     """Return movements drawn from everything within the distances, on the grid of the unit: all alike.
 
-    >>> draw_within(np.array([2.0, 2.0, 0.0]), 1.0, np.random.default_rng(2)).tolist()
+    >>> perturb_within_distance(np.array([2.0, 2.0, 0.0]), 1.0, np.random.default_rng(2)).tolist()
     [-1.0, -1.0, 0.0]
     """
     share = rng.random(len(distance))
@@ -188,7 +195,7 @@ def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray
 # ---------------------------------------------------------------------- prescribed values
 
 
-def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
+def prescribed_perturbation(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
     """Return the movements to prescribed values ("v_p equal to some given values"), NaN for cells without one."""
     out = np.full(table.n_cells, np.nan)
     for cell, value in given.items() if isinstance(given, Mapping) else given:
@@ -208,7 +215,7 @@ def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[An
     return out
 
 
-def refuse_given(table: Table, movement: FloatArray, reach: FloatArray, moved: BoolArray) -> None:
+def refuse_prescribed_perturbation(table: Table, movement: FloatArray, reach: FloatArray, moved: BoolArray) -> None:
     """Refuse prescribed values that no perturbation may publish: the cell is named, no value shown."""
     values = table.values + movement  # NaN where nothing is prescribed: no comparison holds
     near = WHOLE_QUOTIENT * np.maximum(1.0, np.abs(table.values))

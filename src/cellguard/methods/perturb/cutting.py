@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cuts import Cut
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
-from cellguard._engine.solvers.rows import matrix
+from cellguard._engine.solvers.rows import matrix_of_rows
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -19,7 +19,7 @@ from cellguard.methods.demands import Demand
 from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.nouns.table import Table
 
-__all__ = ["PerturbationOutcome", "solve"]
+__all__ = ["PerturbationOutcome", "perturb_by_cuts"]
 
 _ROUNDS = 500
 _CUTS_PER_ROUND = 200
@@ -45,7 +45,7 @@ class PerturbationOutcome:
     """Cells whose levels needed cuts."""
 
 
-def solve(
+def perturb_by_cuts(
     table: Table,
     limits: CellLimits,
     demands: Sequence[Demand],
@@ -63,9 +63,9 @@ def solve(
     sided = limits if chosen else limits.sided()
     found = PerturbationOutcome(movement=None, infeasible=True)
     if not sided.impossible.any():
-        found = _CuttingPlanes(table, sided, demands, _choices(sided, rounded)).solve(deadline)
+        found = _CuttingPlanes(table, sided, demands, _choices_of_perturbation(sided, rounded)).solve(deadline)
     if found.infeasible and not chosen and (limits.apart > 0).any() and not limits.impossible.any():
-        return _CuttingPlanes(table, limits, demands, _choices(limits, None)).solve(deadline)
+        return _CuttingPlanes(table, limits, demands, _choices_of_perturbation(limits, None)).solve(deadline)
     return found
 
 
@@ -78,11 +78,11 @@ class _Choices:
     right: tuple[FloatArray, FloatArray]
 
 
-def _choices(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
+def _choices_of_perturbation(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
     """Return what must be chosen: one of two multiples, or a side of the truth."""
     if rounded is not None:
         cells = np.flatnonzero(np.isfinite(rounded[0]))
-        ends = [np.where(_within_limits(limits, cells, m[cells]), m[cells], np.nan) for m in rounded]
+        ends = [np.where(_perturbed_within_limits(limits, cells, m[cells]), m[cells], np.nan) for m in rounded]
         first, second = (np.where(np.isnan(ends[k]), ends[1 - k], ends[k]) for k in (0, 1))
         first, second = np.minimum(first, second), np.maximum(first, second)
         return _Choices(cells=cells, left=(first, first), right=(second, second))
@@ -92,7 +92,7 @@ def _choices(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
     return _Choices(cells=cells, left=(low, -apart), right=(apart, high))
 
 
-def _within_limits(limits: CellLimits, cells: IntArray, movement: FloatArray) -> BoolArray:
+def _perturbed_within_limits(limits: CellLimits, cells: IntArray, movement: FloatArray) -> BoolArray:
     near = 1e-9 * np.maximum(1.0, np.abs(movement))
     return np.asarray((movement >= limits.low[cells] - near) & (movement <= limits.high[cells] + near))
 
@@ -202,7 +202,7 @@ class _CuttingPlanes:
         """Add cuts ``c z >= rhs``."""
         d = self.limits.distance
         rows = [cut.row(up=(d, np.ones_like(d)), down=(d, -np.ones_like(d))) for cut in cuts]
-        on_movement = matrix(rows, len(d))
+        on_movement = matrix_of_rows(rows, len(d))
         sides = np.array([row.rhs for row in rows]) - on_movement @ self.limits.target
         more = self.over_columns(on_movement), sides, np.full(len(rows), np.inf)
         program.add_rows(*more)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import decimals, whole_residuals
+from cellguard._engine.numbers.multiples import decimals_of_numbers, whole_number_residuals
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
@@ -25,10 +25,10 @@ from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.perturb import METHOD, cell_limits
 from cellguard.methods.perturb.cell_limits import CellLimits
-from cellguard.methods.perturb.cutting import PerturbationOutcome, solve
+from cellguard.methods.perturb.cutting import PerturbationOutcome, perturb_by_cuts
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.checks import additivity_residuals
 from cellguard.nouns.levels import Levels
@@ -39,7 +39,7 @@ from cellguard.nouns.table import Table
 __all__ = ["perturb"]
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_the_cross()
 @against_respondents(near=False)
@@ -107,18 +107,22 @@ def perturb(
     METHOD.require_choices(draw=draw)
     if distance is not None and (round_sensitive or draw in ("nearest", "relaxation")):
         raise InputError("cells are rounded to multiples of a base, and there is none.", hint="give a base.")
-    bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
-    room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
+    bases = (
+        None
+        if distance is not None
+        else _perturb_option_per_cell(5.0 if base is None else base, table, "base", positive=True)
+    )
+    room = bases if bases is not None else _perturb_option_per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
     name = "distance" if bases is None else "base"
     options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
-    prescribed = cell_limits.given_movements(table, given or {})
+    prescribed = cell_limits.prescribed_perturbation(table, given or {})
     if given:
         which = np.flatnonzero(np.isfinite(prescribed))
         options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
     run = _PerturbationRun(
         table=table,
-        needs=needs_of(table),
+        needs=demanded_levels(table),
         distance=room,
         base=bases,
         draw=draw,
@@ -129,12 +133,12 @@ def perturb(
     )
     what = "twice the distance that is published, so no perturbation can meet them."
     hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
-    refuse_wide_levels(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
-    cell_limits.refuse_given(table, run.given, run.reach, run.moved)
+    refuse_wide_demands(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
+    cell_limits.refuse_prescribed_perturbation(table, run.given, run.reach, run.moved)
     return run.confirmed()
 
 
-def _per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
+def _perturb_option_per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
     array = np.asarray(given, np.float64)
     if array.ndim and array.shape != (table.n_cells,):
         raise InputError(
@@ -173,7 +177,7 @@ class _PerturbationRun:
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        return asked_cells(self.table.n_cells, self.needs)
+        return demanded_cells(self.table.n_cells, self.needs)
 
     def drawn_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
@@ -183,22 +187,22 @@ class _PerturbationRun:
         if self.draw == "truth":
             target = np.zeros(t.n_cells)
         elif self.draw == "relaxation" and self.base is not None:
-            target, other = cell_limits.both_multiples(t.values, self.base)
+            target, other = cell_limits.both_perturbed_multiples(t.values, self.base)
         elif self.base is None:
-            target = cell_limits.draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
+            target = cell_limits.perturb_within_distance(np.where(t.fixed, 0.0, self.reach), unit, rng)
         else:
             nearest = self.draw == "nearest"
-            target = cell_limits.draw_to_multiples(t.values, self.base, self.moved, rng, nearest=nearest)
+            target = cell_limits.perturb_to_multiples(t.values, self.base, self.moved, rng, nearest=nearest)
             target = np.rint(target / unit) * unit if unit else target
         drawn = cell_limits.Drawn(distance=self.reach, target=target, unit=unit, other=other, given=self.given)
-        return cell_limits.make_limits(t, demands, drawn, rng)
+        return cell_limits.limits_of_perturbation(t, demands, drawn, rng)
 
     def loss(self, limits: CellLimits, movement: FloatArray) -> float:
         """What movements cost: their distance from where cells are drawn, or that of rounding, relaxed."""
         if self.draw != "relaxation" or self.base is None:
             return float(self.table.weights @ np.abs(movement - limits.target))
-        both = cell_limits.both_multiples(self.table.values, self.base)
-        return float(self.table.weights @ cell_limits.relaxed_distance(movement, *both))
+        both = cell_limits.both_perturbed_multiples(self.table.values, self.base)
+        return float(self.table.weights @ cell_limits.relaxed_perturbation_distance(movement, *both))
 
     def rounded(self) -> FloatArray | None:
         """Return the two multiples that sensitive cells may take, as movements; None if they need not."""
@@ -219,19 +223,19 @@ class _PerturbationRun:
         for _ in range(ATTEMPTS):
             demands = demands_of(t, run.needs)
             limits = run.drawn_limits(demands)
-            outcome = solve(t, limits, demands, self.limits.deadline, rounded=run.rounded())
+            outcome = perturb_by_cuts(t, limits, demands, self.limits.deadline, rounded=run.rounded())
             if outcome.movement is None:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return self.nothing(status, self.explain(limits, outcome), outcome)
             release = self.release(limits, outcome, outcome.movement, proven)
-            left = missed_cells(release, self.limits)
+            left = cells_not_confirmed(release, self.limits)
             if not left:
                 self.limits.tell(release.objective, release.bound)
                 return release
             if self.limits.deadline.passed:
                 break
             proven = release.bound  # of what was asked for; more is asked of what follows
-            run = replace(run, needs=raised_levels(run.needs, left, integer=t.integer))
+            run = replace(run, needs=levels_raised_to_confirm(run.needs, left, integer=t.integer))
         return self.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
     def release(
@@ -239,7 +243,7 @@ class _PerturbationRun:
     ) -> Perturbation:
         """Return what the search found; no perturbation that was asked for is cheaper than what is proven."""
         t = self.table
-        values = _additive(t, limits, movement)
+        values = _additive_perturbation(t, limits, movement)
         objective = self.loss(limits, values - t.values)
         bound = min(self.loss(limits, outcome.start) + outcome.bound, proven)
         optimal = objective - bound <= 1e-6 * max(1.0, abs(bound))
@@ -276,13 +280,13 @@ class _PerturbationRun:
         return "no additive table lies within the limits; raise the base."
 
 
-def _additive(table: Table, limits: CellLimits, z: FloatArray) -> FloatArray:
+def _additive_perturbation(table: Table, limits: CellLimits, z: FloatArray) -> FloatArray:
     """Values of the published table: on the grid of the true ones where they are, and additive."""
     values = table.values + z
-    digits = 0 if table.integer else decimals(table.values, noise=True)
+    digits = 0 if table.integer else decimals_of_numbers(table.values, noise=True)
     if digits is not None:  # decimals of the published values tell no more than those of the true ones
         snapped = np.rint(values * 10.0**digits) / 10.0**digits
-        exact = whole_residuals(table.relations, table.rhs, snapped, digits)
+        exact = whole_number_residuals(table.relations, table.rhs, snapped, digits)
         noise = 1e-6 * np.maximum(10.0**-digits, 1e-6 * np.abs(values))
         if exact is not None and not exact.any() and (np.abs(snapped - values) <= noise).all():
             return snapped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cellguard.methods.method import Method, Option
-from cellguard.methods.options import keep_option, read_bases, suggested_base
+from cellguard.methods.options import keep_option_of_method, read_method_bases, suggested_base
 
 __all__ = ["METHOD"]
 
@@ -19,7 +19,7 @@ METHOD = Method(
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
     options=(
         Option(
-            name="base", default="5", metavar="NUMBER|FILE", read=read_bases, job_kind=float, job_default=None,
+            name="base", default="5", metavar="NUMBER|FILE", read=read_method_bases, job_kind=float, job_default=None,
             positive=True, from_table=suggested_base,
             help="The base, or on the command line a file with one per cell; unless given in a job, the least usual "
             "one that leaves room for every level.",
@@ -28,7 +28,7 @@ METHOD = Method(
             name="step", kind=int, least=1, metavar="N",
             help="Cells move by less than N bases; the least possible if not given.",
         ),
-        keep_option("Goes to its nearest multiple"),
+        keep_option_of_method("Goes to its nearest multiple"),
         Option(
             name="objective", default="distance", choices=("distance", "unbiased", "coins"), key=None, metavar="KIND",
             help="distance; unbiased or coins: each seed another table.",

@@ -22,9 +22,9 @@ from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.grid import AreaGrid, Prices
-from cellguard.methods.round.model import Pieces, make_pieces
+from cellguard.methods.round.model import Pieces, make_rounding_pieces
 
-__all__ = ["AreaRelaxation", "decide_one_by_one", "make_whole"]
+__all__ = ["AreaRelaxation", "decide_area_by_area", "make_areas_whole"]
 
 _IMPRECISE = 1e-4
 """A relaxed solution that misses a relation by so much is not used."""
@@ -32,12 +32,12 @@ _UNDECIDED = 0.02
 """A relaxed cell this far from a whole number is undecided."""
 
 
-def _program(
+def _program_of_areas(
     grid: AreaGrid, areas: IntArray, target: IntArray, members: IntArray
 ) -> tuple[csr_array, FloatArray, Pieces]:
     """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
     low, high, p = grid.low[members], grid.high[members], grid.prices
-    pieces = make_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
+    pieces = make_rounding_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
     n, n_lines, n_codes = low.shape
     n_rel, leaves, n_leaf = grid.blocks.n_relations, grid.leaf_codes, len(grid.leaf_codes)
     of_leaf = np.full(n_codes, -1)
@@ -72,7 +72,7 @@ class AreaRelaxation:
         self.grid, self.areas = grid, areas
         members = areas if parent is None else np.append(areas, parent)
         self.shape = (len(members), *grid.shape[1:])
-        A, rhs, self.pieces = _program(grid, areas, target, members)
+        A, rhs, self.pieces = _program_of_areas(grid, areas, target, members)
         rows = reduce(A).rows
         self.A, self.rhs = csc_array(A[rows]), rhs[rows]
         self.constant = grid.price(members, self.pieces.start.reshape(self.shape))
@@ -148,7 +148,7 @@ class AreaRelaxation:
         return 0.9 / float(np.sqrt(norm))
 
 
-def make_whole(
+def make_areas_whole(
     grid: AreaGrid,
     areas: IntArray,
     target: IntArray,
@@ -160,7 +160,7 @@ def make_whole(
 
     `more` has the rows and sides of more conditions ``rows x >= sides`` on the areas' cells, in their order.
     """
-    A, rhs, pieces = _program(grid, areas, target, areas)
+    A, rhs, pieces = _program_of_areas(grid, areas, target, areas)
     lower, upper = rhs, rhs
     if more is not None:
         rows, sides = more
@@ -175,7 +175,7 @@ def make_whole(
     return pieces.x(found.x).reshape(len(areas), *grid.shape[1:]) if found.found else None
 
 
-def decide_one_by_one(
+def decide_area_by_area(
     relaxation: AreaRelaxation, target: IntArray, x: IntArray, *, steps: int, deadline: Deadline
 ) -> None:
     """Decide the areas of a relaxation that must add up to the target, lines by codes, and write them to x.
@@ -191,17 +191,17 @@ def decide_one_by_one(
         guide = relaxation.x[left]
         undecided = (np.abs(guide - np.rint(guide)) > _UNDECIDED).sum(axis=(1, 2))
         first = int(np.argmin(undecided))
-        part = _decided_part(grid, areas[left], first, target, guide)
+        part = _decided_area(grid, areas[left], first, target, guide)
         x[areas[left[first]]] = part
         relaxation.settle(int(left[first]), part)
         left, target = np.delete(left, first), target - part
     if len(left) == 2:  # the cheapest split of two is one flow
-        x[areas[left[0]]] = part = _decided_part(grid, areas[left], 0, target, None)
+        x[areas[left[0]]] = part = _decided_area(grid, areas[left], 0, target, None)
         target = target - part
     x[areas[left[-1]]] = target
 
 
-def _decided_part(grid: AreaGrid, areas: IntArray, first: int, target: IntArray, guide: FloatArray | None) -> IntArray:
+def _decided_area(grid: AreaGrid, areas: IntArray, first: int, target: IntArray, guide: FloatArray | None) -> IntArray:
     """Decide one of some areas so that the others can add up to the rest: near the guide, or at the true price."""
     shape = (len(areas), target.size)
     prices = grid.prices.of(areas) if guide is None else Prices.towards(guide)

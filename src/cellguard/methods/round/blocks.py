@@ -59,25 +59,25 @@ def find_blocks(relations: csr_array) -> Blocks | None:
     if T.shape[0] == 0 or not (np.abs(T.data) == 1).all():
         return None
     best: Blocks | None = None
-    for outer in _factorings(T):
+    for outer in _factorings_into_areas(T):
         if best is not None and best.cells[0].size <= outer.cells.shape[1]:
             continue
-        for inner in _factorings(outer.relations):
-            found = _coordinates(outer, inner)
+        for inner in _factorings_into_areas(outer.relations):
+            found = _coordinates_of_blocks(outer, inner)
             if found is not None:
                 best = found
                 break
     return best
 
 
-def relation_classes(relations: csr_array) -> IntArray:
+def relation_classes_of_blocks(relations: csr_array) -> IntArray:
     """Return for every relation the number of the dimension along which it runs, from 0.
 
     >>> inner = np.arange(9).reshape(3, 3)  # a two-way table, the last row and column are totals
     >>> T = np.zeros((6, 9))
     >>> for row, line in enumerate([*inner, *inner.T]):
     ...     T[row, line] = 1, 1, -1
-    >>> relation_classes(csr_array(T)).tolist()
+    >>> relation_classes_of_blocks(csr_array(T)).tolist()
     [0, 0, 0, 1, 1, 1]
     """
     T, C = csr_array(relations), csc_array(relations)
@@ -97,24 +97,24 @@ class _Factoring(NamedTuple):
     """Relations between the columns of an area."""
 
 
-def _factorings(T: csr_array) -> Iterator[_Factoring]:
+def _factorings_into_areas(T: csr_array) -> Iterator[_Factoring]:
     """Try as relations between areas those of one dimension, then of two: a dimension may fall apart."""
-    classes = relation_classes(T)
+    classes = relation_classes_of_blocks(T)
     k = int(classes.max()) + 1
     if 2 <= k <= 8:
         chosen = [*combinations(range(k), 1), *(combinations(range(k), 2) if k > 2 else ())]
-        found = (_factoring(T, np.isin(classes, some)) for some in chosen)
+        found = (_factoring_between_areas(T, np.isin(classes, some)) for some in chosen)
         yield from (factoring for factoring in found if factoring is not None)
 
 
-def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
+def _coordinates_of_blocks(outer: _Factoring, inner: _Factoring) -> Blocks | None:
     """Join both: the areas' columns are lines by codes. The lines must be flat, the codes a tree."""
     top = int(np.flatnonzero(inner.parent < 0)[0])
     lines = np.append(np.flatnonzero(inner.parent == top), top)
     if len(lines) != len(inner.parent):
         return None
     M = inner.relations
-    rows = _row_of_each_entry(M)
+    rows = _block_row_of_each_entry(M)
     total = M.data < 0
     part_of, total_of = np.full(M.shape[1], -1, np.int64), np.full(M.shape[1], -1, np.int64)
     part_of[M.indices[~total]] = rows[~total]
@@ -126,22 +126,22 @@ def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
     return Blocks(cells=outer.cells[:, inner.cells[lines]], parent=outer.parent, part_of=part_of, total_of=total_of)
 
 
-def _row_of_each_entry(M: csr_array) -> IntArray:
+def _block_row_of_each_entry(M: csr_array) -> IntArray:
     return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
 
 
-def _factoring(T: csr_array, between: BoolArray) -> _Factoring | None:
+def _factoring_between_areas(T: csr_array, between: BoolArray) -> _Factoring | None:
     """Return the table as a product, if cells that relations within areas connect are areas all alike."""
     B, within = T[between], T[~between]
-    area = groups(within.indices[within.indptr[:-1]][_row_of_each_entry(within)], within.indices, T.shape[1])
+    area = groups(within.indices[within.indptr[:-1]][_block_row_of_each_entry(within)], within.indices, T.shape[1])
     sizes = np.bincount(area)
     width = int(sizes[0])
     if len(sizes) < 3 or width < 2 or (sizes != width).any():
         return None
-    parent = _tree(B, area, len(sizes))
+    parent = _parents_of_areas(B, area, len(sizes))
     if parent is None:
         return None
-    column = _aligned_columns(B, within, area, parent, width)
+    column = _aligned_columns_of_areas(B, within, area, parent, width)
     if column is None:
         return None
     cells = np.full((len(sizes), width), -1, np.int64)
@@ -149,14 +149,14 @@ def _factoring(T: csr_array, between: BoolArray) -> _Factoring | None:
     if (cells < 0).any():
         return None
     M = _block_relations(within, area, column, width, len(sizes))
-    if M is None or not _sums_follow(B, column, M, parent):
+    if M is None or not _area_sums_follow(B, column, M, parent):
         return None
     return _Factoring(cells, parent, M)
 
 
-def _tree(B: csr_array, area: IntArray, n_areas: int) -> IntArray | None:
+def _parents_of_areas(B: csr_array, area: IntArray, n_areas: int) -> IntArray | None:
     """Return the parent of each area, if the relations between areas say the same of every column."""
-    rows = _row_of_each_entry(B)
+    rows = _block_row_of_each_entry(B)
     total = B.data < 0
     if (np.bincount(rows[total], minlength=B.shape[0]) != 1).any():
         return None
@@ -179,12 +179,14 @@ def _tree(B: csr_array, area: IntArray, n_areas: int) -> IntArray | None:
     return None
 
 
-def _aligned_columns(B: csr_array, within: csr_array, area: IntArray, parent: IntArray, width: int) -> IntArray | None:
+def _aligned_columns_of_areas(
+    B: csr_array, within: csr_array, area: IntArray, parent: IntArray, width: int
+) -> IntArray | None:
     """Number the columns of the largest area, and carry the numbers to all others."""
     column = np.full(B.shape[1], -1, np.int64)
     root = int(np.flatnonzero(parent < 0)[0])
     column[area == root] = np.arange(width)
-    rows = _row_of_each_entry(B)
+    rows = _block_row_of_each_entry(B)
     total = np.zeros(B.shape[0], np.int64)
     total[rows[B.data < 0]] = B.indices[B.data < 0]
     rng = np.random.default_rng(0)
@@ -196,15 +198,15 @@ def _aligned_columns(B: csr_array, within: csr_array, area: IntArray, parent: In
         known = column[total[rows]]
         fill = (column[B.indices] < 0) & (known >= 0)
         column[B.indices[fill]] = known[fill]
-        _number_by_relations(within, column, area == root, code)
+        _number_area_columns(within, column, area == root, code)
         if int((column < 0).sum()) == before:
             return None
     return None
 
 
-def _number_by_relations(within: csr_array, column: IntArray, in_root: BoolArray, code: NDArray[np.uint64]) -> None:
+def _number_area_columns(within: csr_array, column: IntArray, in_root: BoolArray, code: NDArray[np.uint64]) -> None:
     """Number a cell that is the only unnumbered one in a relation, as in the same relation of the largest area."""
-    m, rows = within.shape[0], _row_of_each_entry(within)
+    m, rows = within.shape[0], _block_row_of_each_entry(within)
     c = column[within.indices]
     sign = within.data.astype(np.int64).astype(np.uint64)  # -1 wraps, as sums of codes do
     term = np.where(c >= 0, code[c], np.uint64(0)) * sign
@@ -243,7 +245,7 @@ def _block_relations(within: csr_array, area: IntArray, column: IntArray, width:
     return csr_array(by_column[order[:each]])
 
 
-def _sums_follow(B: csr_array, column: IntArray, M: csr_array, parent: IntArray) -> bool:
+def _area_sums_follow(B: csr_array, column: IntArray, M: csr_array, parent: IntArray) -> bool:
     """Whether columns add up from area to area by relations between areas, or because others do."""
     has_parts = np.unique(parent[parent >= 0])
     count = np.bincount(column[B.indices[B.data < 0]], minlength=M.shape[1])

@@ -21,7 +21,7 @@ from cellguard._engine.clock import OutOfTimeError
 from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.limits import Limits
-from cellguard.methods.round.area_relaxation import AreaRelaxation, decide_one_by_one, make_whole
+from cellguard.methods.round.area_relaxation import AreaRelaxation, decide_area_by_area, make_areas_whole
 from cellguard.methods.round.exact import RoundingOutcome
 from cellguard.methods.round.grid import AreaGrid, Prices
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
@@ -40,7 +40,7 @@ _LEVEL_ROUNDS = 12
 
 
 def solve_by_areas(problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts, limits: Limits) -> RoundingOutcome:
-    """Round a table that has coordinates, as :func:`cellguard.methods.round.exact.solve_exactly` does any other."""
+    """Round a table that has coordinates, as :func:`cellguard.methods.round.exact.round_exactly` does any other."""
     return _AreaSearch(problem, grid, cuts, limits).run()
 
 
@@ -150,7 +150,7 @@ class _AreaSearch(Standing[IntArray]):
             relaxation.restart()
             relaxation.settle(len(parts), x[g])
             try:
-                decide_one_by_one(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.limits.deadline)
+                decide_area_by_area(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.limits.deadline)
             except OutOfTimeError:
                 x[parts] = old
                 return
@@ -196,7 +196,7 @@ class _AreaSearch(Standing[IntArray]):
             sides = self.sides - self.rows @ grid.cells(x) + rows @ x[chosen].ravel()
             some = np.diff(rows.indptr) > 0
             more = rows[some], sides[some]
-            whole = make_whole(grid, chosen, x[chosen].sum(axis=0), time_limit_s=10.0, more=more)
+            whole = make_areas_whole(grid, chosen, x[chosen].sum(axis=0), time_limit_s=10.0, more=more)
             if whole is not None:
                 x[chosen] = whole
                 return True

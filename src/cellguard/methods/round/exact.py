@@ -22,10 +22,10 @@ from cellguard._engine.standing import Standing
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.limits import Limits
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
-from cellguard.methods.round.model import make_model
+from cellguard.methods.round.model import make_rounding_model
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["PROVEN", "RoundingOutcome", "solve_exactly"]
+__all__ = ["PROVEN", "RoundingOutcome", "round_exactly"]
 
 PROVEN = 2e-6
 """A gap below this is what programs leave of zero: prices are multiples of much larger units."""
@@ -62,7 +62,7 @@ class RoundingOutcome:
         return self.x is None and self.bound == float("inf")
 
 
-def solve_exactly(
+def round_exactly(
     problem: RoundingProblem, cuts: LevelCuts, limits: Limits, *, start: IntArray | None = None
 ) -> RoundingOutcome:
     """Find a cheapest rounding that meets every level; `start` is one to begin with."""
@@ -85,7 +85,7 @@ class _TreeSearch(Standing[IntArray]):
     def __init__(self, problem: RoundingProblem, cuts: LevelCuts, limits: Limits) -> None:
         super().__init__(gap=limits.gap, rounding=PROVEN)
         self.problem, self.cuts, self.limits = problem, cuts, limits
-        self.model = m = make_model(problem)
+        self.model = m = make_rounding_model(problem)
         self.lift = csr_array((m.sign, (m.cell, np.arange(m.n_columns))), shape=(problem.n_cells, m.n_columns))
         self.rows = m.link_rows
         """Rows of holes and cuts so far, over the columns."""

@@ -13,7 +13,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.blocks import Blocks
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["AreaGrid", "Cells", "Prices", "cross_section", "make_grid"]
+__all__ = ["AreaGrid", "Cells", "Prices", "cross_section_of_areas", "make_area_grid"]
 
 Network = tuple[IntArray, IntArray, IntArray, IntArray]
 """Tail and head of each column, and for each node its columns (:func:`cellguard._engine.space.network.adjacency`)."""
@@ -123,7 +123,7 @@ class AreaGrid:
     @cached_property
     def network(self) -> Network:
         """The network of the columns (line, code) of an area."""
-        return cross_section(self.shape[1], self.blocks.part_of, self.blocks.total_of, total=True)
+        return cross_section_of_areas(self.shape[1], self.blocks.part_of, self.blocks.total_of, total=True)
 
     @cached_property
     def area_needs(self) -> IntArray:
@@ -152,7 +152,7 @@ class AreaGrid:
         return out
 
 
-def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool) -> Network:
+def cross_section_of_areas(n: int, part_of: IntArray, total_of: IntArray, *, total: bool) -> Network:
     """Return the network of columns (line, code): n lines, the last of which may be the total of the others.
 
     Nodes: the relations of every line, then the sums of every leaf code over the lines, then the
@@ -171,7 +171,7 @@ def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool)
     return (tail, head, *adjacency(tail, head, outside + 1))
 
 
-def make_grid(problem: RoundingProblem, blocks: Blocks) -> AreaGrid | None:
+def make_area_grid(problem: RoundingProblem, blocks: Blocks) -> AreaGrid | None:
     """Put a problem on the coordinates of its table; None if its bases differ."""
     p, cells = problem, np.ascontiguousarray(blocks.cells)  # the compiled core takes rows as they lie
     if (p.base != p.base[0]).any() or (p.table.rhs != 0).any():

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import Sight, ranges
-from cellguard._engine.solvers.rows import Row, matrix
+from cellguard._engine.solvers.rows import Row, matrix_of_rows
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.round.problem import RoundingProblem
@@ -44,8 +44,8 @@ class LevelCuts:
             separator = self._separator(number, down, up)
             for cut in () if separator is None else separator.separate(down, up, max_cuts=max_cuts):
                 row = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
-                rows.append(strengthen(row, p.low[row.columns], p.high[row.columns]))
-        return matrix(rows, p.n_cells), np.array([row.rhs for row in rows])
+                rows.append(strengthen_level_cut(row, p.low[row.columns], p.high[row.columns]))
+        return matrix_of_rows(rows, p.n_cells), np.array([row.rhs for row in rows])
 
     def _separator(self, number: int, down: FloatArray, up: FloatArray) -> Separator | None:
         """Return what attacks the cells in question one by one; None if joint attacks show them all safe."""
@@ -71,13 +71,14 @@ class LevelCuts:
         return demand.separator(p.table, (p.distance > 0) & (demand.ub > demand.lb), which)
 
 
-def strengthen(row: Row, low: IntArray, high: IntArray) -> Row:
+def strengthen_level_cut(row: Row, low: IntArray, high: IntArray) -> Row:
     """Cut coefficients down to what a single step can need (salazar2004 section 3.1).
 
     In steps t from the bound at which a cell helps least, the cut reads ``sum delta t >= delta_0`` with
     ``delta >= 0``; one step of a cell with ``delta > delta_0`` suffices, so ``delta_0`` does as well.
 
-    >>> row = strengthen(Row(np.array([4, 7]), np.array([5.0, -9.0]), -6.0), np.zeros(2, int), np.ones(2, int))
+    >>> row = Row(np.array([4, 7]), np.array([5.0, -9.0]), -6.0)
+    >>> row = strengthen_level_cut(row, np.zeros(2, int), np.ones(2, int))
     >>> row.coefficients, row.rhs
     (array([ 3., -3.]), 0.0)
     """

@@ -19,7 +19,7 @@ from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["Model", "Pieces", "make_model", "make_pieces"]
+__all__ = ["Model", "Pieces", "make_rounding_model", "make_rounding_pieces"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +95,7 @@ class Model(Pieces):
     """What these rows are at least."""
 
 
-def make_pieces(
+def make_rounding_pieces(
     low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray, hole: BoolArray | None = None
 ) -> Pieces:
     """Return the columns of cells with x from `low` to `high`, kinks at 0 and 1, or at -1 and 1 around a hole."""
@@ -118,10 +118,10 @@ def make_pieces(
     return Pieces(cell=cell[order], upper=upper.astype(np.float64), cost=cost, sign=sign, start=start)
 
 
-def make_model(problem: RoundingProblem) -> Model:
+def make_rounding_model(problem: RoundingProblem) -> Model:
     """Write the problem as a program."""
     p = problem
-    pieces = make_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)
+    pieces = make_rounding_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)
     # a cell without a choice that is not at its true value takes part in the relations as well
     moving = p.free | (p.published(pieces.start) != p.table.values)
     rows = reduce(p.table.relations, moving).rows
@@ -130,7 +130,7 @@ def make_model(problem: RoundingProblem) -> Model:
     rhs = -p.residuals(pieces.start)[rows]
     if len(np.unique(p.base[moving])) == 1:  # one base: whole numbers all over
         unit = p.base[moving][0]
-        A.data, rhs = _snap(A.data / unit), _snap(rhs / unit)
+        A.data, rhs = _snap_rounding_numbers(A.data / unit), _snap_rounding_numbers(rhs / unit)
     elif A.nnz:
         scale = abs(A).max(axis=1).toarray().ravel()
         scale[scale == 0] = 1.0
@@ -140,7 +140,7 @@ def make_model(problem: RoundingProblem) -> Model:
     return Model(**vars(pieces), A=A, rhs=rhs, constant=constant, link_rows=links, link_sides=sides)
 
 
-def _snap(numbers: FloatArray) -> FloatArray:
+def _snap_rounding_numbers(numbers: FloatArray) -> FloatArray:
     """Make numbers whole that only rounding keeps from being so."""
     whole = np.rint(numbers)
     return np.asarray(np.where(np.abs(numbers - whole) < 1e-6, whole, numbers))

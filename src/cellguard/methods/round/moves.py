@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from cellguard._core.areas import cancel_pairs
 from cellguard._types import IntArray
-from cellguard.methods.round.area_relaxation import make_whole
-from cellguard.methods.round.grid import AreaGrid, Prices, cross_section
+from cellguard.methods.round.area_relaxation import make_areas_whole
+from cellguard.methods.round.grid import AreaGrid, Prices, cross_section_of_areas
 
 __all__ = ["Moves"]
 
@@ -96,7 +96,7 @@ class Moves:
         turned = Prices(*(view(part) for part in grid.prices))
         cells = turned.within(view(grid.low), view(grid.high), (n, m))
         soft = np.tile(total_of >= 0, y.shape[1])
-        net = cross_section(y.shape[1], part_of, total_of, total=False)
+        net = cross_section_of_areas(y.shape[1], part_of, total_of, total=False)
         gain = cancel_pairs(net, pairs, parent, cells, soft, y.reshape(n, m))
         back = np.empty_like(x[parts])
         back[:, :, codes] = y.transpose(np.argsort(axes))
@@ -122,6 +122,6 @@ class Moves:
                 return
             others = self.rng.permutation(np.setdiff1d(parts, bad[:1]))
             chosen = np.append(bad[:1], others[: size - 1])
-            whole = make_whole(grid, chosen, x[chosen].sum(axis=0), time_limit_s=_MEND_TIME_S)
+            whole = make_areas_whole(grid, chosen, x[chosen].sum(axis=0), time_limit_s=_MEND_TIME_S)
             if whole is not None:
                 x[chosen] = whole

@@ -17,13 +17,13 @@ from functools import cached_property
 
 import numpy as np
 
-from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
+from cellguard._engine.numbers.multiples import Multiples, ends_around_multiples, whole_number_residuals
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.demands import Demand, trivial_limits
+from cellguard.methods.demands import Demand, limits_by_demands
 from cellguard.nouns.table import Table
 
-__all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
+__all__ = ["Bases", "RoundingProblem", "make_rounding_problem", "reach_of_rounding"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +102,7 @@ class RoundingProblem:
     def residuals(self, x: IntArray) -> FloatArray:
         """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
         t, v = self.table, self.published(x)
-        exact = whole_residuals(t.relations, t.rhs, v, self.lattice.digits)
+        exact = whole_number_residuals(t.relations, t.rhs, v, self.lattice.digits)
         return t.relations @ v - t.rhs if exact is None else exact
 
     def holds(self, x: IntArray) -> bool:
@@ -141,10 +141,10 @@ class Bases:
     @property
     def reach(self) -> FloatArray:
         """How far from a published value the truth may lie."""
-        return reach(self.base, self.step, self.unit)
+        return reach_of_rounding(self.base, self.step, self.unit)
 
 
-def make_problem(
+def make_rounding_problem(
     table: Table,
     bases: Bases,
     weights: FloatArray,
@@ -161,14 +161,17 @@ def make_problem(
     floor, is_multiple = bases.lattice.floor, bases.lattice.is_multiple
     low = np.where(fixed, 0, 1 - step).astype(np.int64)
     high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
-    known_low, known_high = _least_steps(table.lb - floor, base), -_least_steps(floor - table.ub, base)
+    known_low, known_high = (
+        _least_rounding_steps(table.lb - floor, base),
+        -_least_rounding_steps(floor - table.ub, base),
+    )
     plausible = np.maximum(low, known_low) <= np.minimum(high, known_high)
     low = np.where(plausible, np.maximum(low, known_low), low)
     high = np.where(plausible, np.minimum(high, known_high), high)
     distance = np.where(fixed, 0.0, bases.reach)
-    least, most = trivial_limits(demands, values, distance)
-    low = np.maximum(low, _least_steps(least - floor, base))
-    high = np.minimum(high, -_least_steps(floor - most, base))
+    least, most = limits_by_demands(demands, values, distance)
+    low = np.maximum(low, _least_rounding_steps(least - floor, base))
+    high = np.minimum(high, -_least_rounding_steps(floor - most, base))
     stuck = moved & is_multiple & ~fixed
     high = np.where(stuck & (high == 0), -1, high)
     low = np.where(stuck & (low == 0), 1, low)
@@ -185,16 +188,16 @@ def make_problem(
     )
 
 
-def reach(base: FloatArray, step: int, unit: float) -> FloatArray:
+def reach_of_rounding(base: FloatArray, step: int, unit: float) -> FloatArray:
     """Return how far from a published value the truth may lie: less than `step` bases, on the grid of the unit."""
-    return ends(np.zeros(len(base)), base, step, unit)[1]
+    return ends_around_multiples(np.zeros(len(base)), base, step, unit)[1]
 
 
 _FAR = 2**40
 """Stands for an infinite number of steps."""
 
 
-def _least_steps(room: FloatArray, base: FloatArray) -> IntArray:
+def _least_rounding_steps(room: FloatArray, base: FloatArray) -> IntArray:
     """Return the least whole number of bases that is not below the room."""
     quotient = np.clip(room / base, -_FAR, _FAR)
     return np.ceil(quotient - WHOLE_QUOTIENT * np.maximum(1.0, np.abs(quotient))).astype(np.int64)

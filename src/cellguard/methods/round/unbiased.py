@@ -18,7 +18,14 @@ from numpy.random import Generator
 
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["MOST_RESIDUES", "exploration", "shares_up", "steered", "tossed", "transition"]
+__all__ = [
+    "MOST_RESIDUES",
+    "exploring_residues",
+    "rounded_by_coin",
+    "shares_rounded_up",
+    "steered_to_round",
+    "transition_of_residues",
+]
 
 
 MOST_RESIDUES = 500
@@ -27,11 +34,11 @@ _PRIOR_WEIGHT = 5.0
 """So many imagined cells of each pair keep the estimate sensible where the table has few."""
 
 
-def _residues(values: FloatArray, base: float) -> IntArray:
+def _residues_of_rounding(values: FloatArray, base: float) -> IntArray:
     return np.asarray(np.rint(values) % base, np.int64)
 
 
-def exploration(base: int) -> FloatArray:
+def exploring_residues(base: int) -> FloatArray:
     """Return the draws of the first run: half of the cells as they are, half anywhere between their multiples."""
     P = 0.5 * np.eye(base) + 0.5 / (base - 1)
     P[:, 0] = 0.0
@@ -40,11 +47,11 @@ def exploration(base: int) -> FloatArray:
     return P
 
 
-def shares_up(values: FloatArray, target: FloatArray, published: FloatArray, base: int) -> FloatArray:
+def shares_rounded_up(values: FloatArray, target: FloatArray, published: FloatArray, base: int) -> FloatArray:
     """Return how often a cell of residue k that was drawn to residue j was rounded up."""
     k = np.arange(base) / base
     prior = 0.5 * np.clip(0.5 + 1.7 * (k - 0.5), 0.02, 0.98)[None, :] + 0.5 * k[:, None]
-    pair = base * _residues(values, base) + _residues(target, base)
+    pair = base * _residues_of_rounding(values, base) + _residues_of_rounding(target, base)
     n = np.bincount(pair, minlength=base * base).reshape(base, base) + _PRIOR_WEIGHT
     up = np.bincount(pair, weights=published > values, minlength=base * base).reshape(base, base)
     share = (up + _PRIOR_WEIGHT * prior) / n
@@ -52,12 +59,12 @@ def shares_up(values: FloatArray, target: FloatArray, published: FloatArray, bas
     return np.asarray(np.maximum.accumulate(share, axis=1))  # a larger residue is not rounded up less often
 
 
-def transition(share: FloatArray) -> FloatArray:
+def transition_of_residues(share: FloatArray) -> FloatArray:
     """Return the probabilities of drawing residue j for residue k, from the shares of pairs (or of j alone).
 
     Each row mixes the two residues that give the right mean with the least expected change.
 
-    >>> transition(np.array([0.0, 0.0, 0.5, 1.0])).round(2).tolist()
+    >>> transition_of_residues(np.array([0.0, 0.0, 0.5, 1.0])).round(2).tolist()
     [[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.25, 0.0, 0.75]]
     """
     base = share.shape[-1]
@@ -65,13 +72,13 @@ def transition(share: FloatArray) -> FloatArray:
     P = np.zeros((base, base))
     P[0, 0] = 1.0
     for k in range(1, base):
-        low, high, part = _mixture(rows[k], k)
+        low, high, part = _mixture_of_residues(rows[k], k)
         P[k, low] += 1.0 - part
         P[k, high] += part
     return P
 
 
-def _mixture(share: FloatArray, k: int) -> tuple[int, int, float]:
+def _mixture_of_residues(share: FloatArray, k: int) -> tuple[int, int, float]:
     """Two residues and the part of the second, whose shares have the mean k / base."""
     base = len(share)
     wanted = k / base
@@ -87,18 +94,18 @@ def _mixture(share: FloatArray, k: int) -> tuple[int, int, float]:
     return int(low[i]), int(high[j]), float(part[i, j])
 
 
-def steered(values: FloatArray, probabilities: FloatArray, rng: Generator) -> FloatArray:
+def steered_to_round(values: FloatArray, probabilities: FloatArray, rng: Generator) -> FloatArray:
     """Return the random table xi(a) towards which to round: every cell stays between its multiples."""
     base = len(probabilities)
-    residue = _residues(values, base)
+    residue = _residues_of_rounding(values, base)
     drawn = (rng.random(len(values))[:, None] > np.cumsum(probabilities, axis=1)[residue]).sum(axis=1)
     return np.asarray(values - residue + np.minimum(drawn, base - 1), np.float64)
 
 
-def tossed(values: FloatArray, base: FloatArray, seed: int) -> FloatArray:
+def rounded_by_coin(values: FloatArray, base: FloatArray, seed: int) -> FloatArray:
     """Return phi(a) of section 6: every cell by its own coin to a multiple next to it, unbiased and not additive.
 
-    >>> tossed(np.array([10.0, 4.0, 4.0, 4.0, 4.0]), np.full(5, 5.0), 1).tolist()
+    >>> rounded_by_coin(np.array([10.0, 4.0, 4.0, 4.0, 4.0]), np.full(5, 5.0), 1).tolist()
     [10.0, 0.0, 5.0, 0.0, 5.0]
     """
     floor = np.floor(values / base + 1e-12) * base

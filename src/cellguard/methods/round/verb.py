@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
+from cellguard._engine.numbers.multiples import Multiples, decimals_of_numbers, multiples_of_bases
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
@@ -29,12 +29,12 @@ from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.demands import asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.round import METHOD, unbiased
-from cellguard.methods.round.choose import solve
+from cellguard.methods.round.choose import round_by_method
 from cellguard.methods.round.exact import RoundingOutcome
-from cellguard.methods.round.problem import Bases, RoundingProblem, make_problem, reach
+from cellguard.methods.round.problem import Bases, RoundingProblem, make_rounding_problem, reach_of_rounding
 from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
 from cellguard.nouns.levels import Levels, with_respondents_as_attackers
@@ -45,7 +45,7 @@ from cellguard.nouns.table import Table
 __all__ = ["round"]
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_the_cross()
 @against_respondents(near=False)
@@ -125,7 +125,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
     """
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
-    _check_steps(step=step, max_step=max_step)
+    _check_rounding_steps(step=step, max_step=max_step)
     METHOD.require_choices(objective=objective, method=method)
     bases = _bases(table, base)
     kept = table_with_kept_known(table, bases, kept_cells(table, keep) & ~table.fixed)
@@ -138,19 +138,21 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         "objective": objective, "method": method,
     }  # fmt: skip
     run = _RoundingRun(
-        table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
-        keep_multiples=keep_multiples, weights=_weights_given(table, weights), limits=limits, method=method,
+        table=table, base=bases, lattice=_multiples_to_round_to(table, bases, step or max_step), needs=needs,
+        keep_multiples=keep_multiples, weights=_rounding_weights_given(table, weights), limits=limits, method=method,
         options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
-        return _unbiased(run, steps, shares_up)
+        return _rounded_unbiased(run, steps, shares_up)
     if objective == "coins":
-        run = replace(run, target=np.where(table.fixed, table.values, unbiased.tossed(table.values, bases, seed)))
+        run = replace(
+            run, target=np.where(table.fixed, table.values, unbiased.rounded_by_coin(table.values, bases, seed))
+        )
     return run.first_of(steps)
 
 
-def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
+def _rounded_unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
     """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
     base, values = int(run.base[0]), run.table.values
     if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
@@ -169,21 +171,21 @@ def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | 
                 f"or {base} x {base} of them."
             )
     else:
-        target = _steered(run, unbiased.exploration(base), rng)
+        target = _steered_rounding(run, unbiased.exploring_residues(base), rng)
         first = replace(run, target=target, limits=run.limits.part(0.5)).first_of(steps)
         if not first.published:
             return first
-        share = unbiased.shares_up(values, target, first.values, base)
-    return replace(run, target=_steered(run, unbiased.transition(share), rng)).first_of(steps)
+        share = unbiased.shares_rounded_up(values, target, first.values, base)
+    return replace(run, target=_steered_rounding(run, unbiased.transition_of_residues(share), rng)).first_of(steps)
 
 
-def _steered(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _steered_rounding(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw the table to round towards; cells that must be published as they are stay.
 
     A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
     """
     t = run.table
-    drawn = unbiased.steered(t.values, probabilities, rng)
+    drawn = unbiased.steered_to_round(t.values, probabilities, rng)
     side = np.where(rng.random(t.n_cells) < 0.5, -1.0, 1.0)
     return np.where(t.fixed, t.values, np.where(run.moved & run.lattice.is_multiple, t.values + side, drawn))
 
@@ -239,13 +241,13 @@ class _RoundingRun:
         t = self.table
         bases = Bases(base=self.base, lattice=self.lattice, step=step, unit=unit_of_table(t))
         demands = demands_of(t, self.needs)
-        problem = make_problem(t, bases, self.weights, demands, self.moved, self.target)
-        return problem, solve(problem, demands, self.limits, method=self.method)
+        problem = make_rounding_problem(t, bases, self.weights, demands, self.moved, self.target)
+        return problem, round_by_method(problem, demands, self.limits, method=self.method)
 
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
+        return demanded_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
 
     def confirmed(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome) -> Rounding:
         """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
@@ -254,12 +256,12 @@ class _RoundingRun:
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            left = missed_cells(release, self.limits)
+            left = cells_not_confirmed(release, self.limits)
             if not left:
                 return release
             if self.limits.deadline.passed:
                 break
-            run = replace(run, needs=raised_levels(run.needs, left, integer=self.table.integer))
+            run = replace(run, needs=levels_raised_to_confirm(run.needs, left, integer=self.table.integer))
             proven = outcome.bound  # of what was asked for; more was asked of what follows
             _, outcome = run.search(step)
             outcome = replace(outcome, bound=min(proven, outcome.bound))
@@ -291,19 +293,19 @@ class _RoundingRun:
 # ---------------------------------------------------------------------- what the user gave
 
 
-def _check_steps(*, step: int | None, max_step: int) -> None:
+def _check_rounding_steps(*, step: int | None, max_step: int) -> None:
     for name, value in (("step", step), ("max_step", max_step)):
         if value is not None and (int(value) != value or value < 1):
             raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
 
 
-def _weights_given(table: Table, weights: str | ArrayLike) -> FloatArray:
+def _rounding_weights_given(table: Table, weights: str | ArrayLike) -> FloatArray:
     if isinstance(weights, str):
         return table.with_weights(weights).weights
     return table.with_(weights=np.asarray(weights, np.float64)).weights
 
 
-def _bases(table: Table, base: ArrayLike) -> FloatArray:
+def _rounding_bases(table: Table, base: ArrayLike) -> FloatArray:
     """Return a base per cell; refuse what cannot be one."""
     given = np.asarray(base, dtype=np.float64)
     if given.ndim and given.shape != (table.n_cells,):
@@ -316,7 +318,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
         which = "the base" if given.ndim == 0 else f"the base of {table.label(int(np.argmax(bad)))}"
         shown = float(bases[np.argmax(bad)])
         raise InputError(f"{which} is {shown:g}; a positive number is needed.")
-    of_base, of_values = decimals(bases), decimals(table.values, noise=True)
+    of_base, of_values = decimals_of_numbers(bases), decimals_of_numbers(table.values, noise=True)
     if of_base is None:
         raise InputError("a base has more than nine decimals.", hint="multiples are decimals, and must be told apart.")
     if of_values is not None and of_base > of_values:
@@ -327,9 +329,9 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
     return bases
 
 
-def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
+def _multiples_to_round_to(table: Table, bases: FloatArray, steps: int) -> Multiples:
     """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
-    found, large = lattice(table.values, bases, room=steps)
+    found, large = multiples_of_bases(table.values, bases, room=steps)
     what = "the value is too large: multiples are told exactly up to 2^53 units only."
     refuse_cells(table, large, what, "give the table in a larger unit, such as thousands.")
     what = "the cell must be published as it is, but is no multiple of its base."
@@ -337,11 +339,11 @@ def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
     return found
 
 
-def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
+def _check_rounding_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
     """Refuse levels that no rounding with this base can meet."""
     what = (
         f"rounding can leave: max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}"
     )
     hint = "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits."
-    distance = reach(base, step, unit_of_table(table))
-    refuse_wide_levels(table, needs, distance, f"{what}, less a unit on both sides.", hint)
+    distance = reach_of_rounding(base, step, unit_of_table(table))
+    refuse_wide_demands(table, needs, distance, f"{what}, less a unit on both sides.", hint)

@@ -10,12 +10,12 @@ from cellguard.methods.method import Method, Option
 __all__ = ["METHOD"]
 
 
-def _note(release: Any, options: Mapping[str, Any]) -> str:
+def _note_on_pattern(release: Any, options: Mapping[str, Any]) -> str:
     del options
     return f"{int(release.primary.sum())} primary, {int(release.secondary.sum())} secondary"
 
 
-def _search(asked: Callable[[str], Any]) -> str:
+def _search_for_pattern(asked: Callable[[str], Any]) -> str:
     """Whoever counts rounds asks for the same work on every machine; others want the best, proven where it closes."""
     return "auto" if asked("rounds") is None else "heuristic"
 
@@ -34,10 +34,10 @@ METHOD = Method(
     choose="Every number that is published is the true one. Readers see gaps, also in cells that are not sensitive.",
     columns=("status", "value"),
     marks_primary=True,
-    note=_note,
+    note=_note_on_pattern,
     options=(
         Option(
-            name="method", key="search", metavar="KIND", default="auto", job_default=_search,
+            name="method", key="search", metavar="KIND", default="auto", job_default=_search_for_pattern,
             choices=("auto", "heuristic", "exact"),
             help="How the pattern is searched: heuristic, exact, or auto: the first, then the second.",
         ),

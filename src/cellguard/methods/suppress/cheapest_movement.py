@@ -8,12 +8,19 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest, costs, cut_noise, limit_s, split
+from cellguard._engine.ranges.cheapest import (
+    AskedMovement,
+    cheapest_witness,
+    costs_of_witness,
+    seconds_for_witness,
+    split_witness_program,
+    witness_without_noise,
+)
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["Protector", "plans"]
+__all__ = ["Protector", "plans_of_cheapest_movement"]
 
 _PIVOTS = 5000
 """Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
@@ -22,12 +29,12 @@ Plan = list[tuple[float, bool]]
 """Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
 
 
-def plans(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
+def plans_of_cheapest_movement(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
     """Ways to meet levels with the room below and above: one movement for both sides, or one for each.
 
-    >>> plans(2.0, 4.0, 0.0, below=3.0, above=9.0)
+    >>> plans_of_cheapest_movement(2.0, 4.0, 0.0, below=3.0, above=9.0)
     [[(4.0, False), (-2.0, False)]]
-    >>> plans(2.0, 2.0, 0.0, below=3.0, above=9.0)
+    >>> plans_of_cheapest_movement(2.0, 2.0, 0.0, below=3.0, above=9.0)
     [[(2.0, True)], [(2.0, False), (-2.0, False)]]
     """
     out: list[Plan] = []
@@ -71,7 +78,9 @@ class Protector:
             low, high = np.where(closed, 0.0, low), np.where(closed, 0.0, high)
         self._deadline = deadline
         row = int(rows)
-        for plan in plans(float(down), float(up), float(slide), float(-low[row]), float(high[row])):
+        for plan in plans_of_cheapest_movement(
+            float(down), float(up), float(slide), float(-low[row]), float(high[row])
+        ):
             found = []
             for move, both in plan:
                 room = np.minimum(-low, high)
@@ -86,15 +95,15 @@ class Protector:
     def witness(
         self, row: int, move: float, weight: FloatArray, low: FloatArray, high: FloatArray, *, exact: bool = False
     ) -> FloatArray | None:
-        """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
+        """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest_witness`), or None."""
         if not self._prefer_null_space:
             asked = AskedMovement(row, move, weight / self.unit, low, high)
-            z = cheapest(self.relations, asked, exact=exact, program=self._program, deadline=self._deadline)
+            z = cheapest_witness(self.relations, asked, exact=exact, program=self._program, deadline=self._deadline)
             if z is not None or not self._program.stalled:
                 return z
         scale = abs(move)
         v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
-        return None if v is None else cut_noise(v, scale, exact=exact)
+        return None if v is None else witness_without_noise(v, scale, exact=exact)
 
     @property
     def _prefer_null_space(self) -> bool:
@@ -103,7 +112,7 @@ class Protector:
 
     @cached_property
     def _program(self) -> LinearProgram:
-        program = split(self.relations)
+        program = split_witness_program(self.relations)
         program.options(simplex_iteration_limit=_PIVOTS)
         return program
 
@@ -122,7 +131,7 @@ class Protector:
         k = len(self.space)
         if (above if sign > 0 else below)[q] < 1.0 - 1e-7:
             return None
-        cost = costs(weight, below, above)
+        cost = costs_of_witness(weight, below, above)
         tight = np.flatnonzero(np.minimum(below, above) < 2.0)
         for _ in range(12):  # bounds that bind are added when a movement breaks them
             NT = self._transposed
@@ -134,7 +143,7 @@ class Protector:
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
             lp = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, objective), Way(solver="ipx", tolerance=1e-7))
-            s = lp.solve(time_limit_s=limit_s(self._deadline))
+            s = lp.solve(time_limit_s=seconds_for_witness(self._deadline))
             if not s.optimal:
                 return None
             v = np.asarray(self._basis @ s.row_dual)

@@ -12,7 +12,7 @@ from cellguard.check.audit import audit
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["PatternVerdict", "judge"]
+__all__ = ["PatternVerdict", "judge_pattern"]
 
 _LEAST_S = 2.0
 """An audit that is not even given this long says nothing."""
@@ -32,7 +32,7 @@ class PatternVerdict:
     """Whether one of them is proven unsafe; otherwise the time did not suffice."""
 
 
-def judge(table: Table, pattern: BoolArray, deadline: Deadline) -> PatternVerdict:
+def judge_pattern(table: Table, pattern: BoolArray, deadline: Deadline) -> PatternVerdict:
     """Ask the audit, until the deadline."""
     release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
     found = audit(release, everywhere=False, cross=False, time_limit_s=deadline.at_least(_LEAST_S))

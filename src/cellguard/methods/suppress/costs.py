@@ -37,14 +37,14 @@ def costs(table: Table, kind: str | ArrayLike | None, power: float, prefer: Bool
     >>> costs(t, "power", 0.5, np.zeros(3, bool))
     array([2.        , 3.        , 3.60555128])
     """
-    return np.where(prefer, _PREFERRED, 1.0) * _by_kind(table, kind, power)
+    return np.where(prefer, _PREFERRED, 1.0) * _suppression_costs_of_kind(table, kind, power)
 
 
-def _by_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatArray:
+def _suppression_costs_of_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatArray:
     if kind is None:
         return table.weights
     if not isinstance(kind, str):
-        return _given(table, kind)
+        return _suppression_costs_given(table, kind)
     if kind == "frequency":
         if table.counts is None or np.isinf(table.counts).any():
             raise InputError(
@@ -60,7 +60,7 @@ def _by_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatA
     return table.with_weights(kind).weights
 
 
-def _given(table: Table, given: ArrayLike) -> FloatArray:
+def _suppression_costs_given(table: Table, given: ArrayLike) -> FloatArray:
     try:
         array = np.asarray(given, np.float64)
         array = np.broadcast_to(array, table.n_cells)

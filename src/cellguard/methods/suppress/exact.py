@@ -50,7 +50,7 @@ class Exact:
         self.rng = np.random.default_rng(0)
         self.cost = np.where(self.space.keep, 0.0, self.space.weight)
         self.always = float(self.space.weight[self.space.keep].sum())  # cells that move with a sensitive one
-        self.unit = _unit(self.cost)
+        self.unit = _unit_of_pattern_costs(self.cost)
         positive = self.cost[self.cost > 0]
         self.scale = self.unit or (float(np.median(positive)) if len(positive) else 1.0)
         n = len(self.cost)
@@ -165,7 +165,7 @@ class Exact:
         return i.pool.add(found) or i.capacities(y, clipped=False, violation=1e-6, most=5)
 
 
-def _unit(cost: FloatArray) -> float:
+def _unit_of_pattern_costs(cost: FloatArray) -> float:
     """The largest number of which all costs are multiples; 0 when they are not whole, or too large to tell."""
     whole = np.rint(cost)
     if not (cost == whole).all() or cost.sum() > 1e12:

@@ -14,22 +14,22 @@ from cellguard.methods.suppress.space import PatternSpace
 from cellguard.nouns.levels import attackers_of_table
 from cellguard.nouns.table import Table
 
-__all__ = ["explain"]
+__all__ = ["explain_no_pattern"]
 
 _NAMED = 5
 """Cells that a message names at most."""
 
 
-def explain(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> str:
+def explain_no_pattern(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> str:
     """Say in the table's labels which cells cannot be protected, and which published cells stand in the way.
 
     After the deadline only the first of that is said.
     """
     cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
-    names = _names(table, np.array(cells))
+    names = _names_of_unprotected(table, np.array(cells))
     verb = "cannot be protected" if len(cells) < 2 else "cannot be protected, each on its own"
     text = f"{names} {verb} whatever else is withheld."
-    freed = _to_be_freed(table, problem, unmet[:_NAMED], deadline)
+    freed = _cells_to_withhold_as_well(table, problem, unmet[:_NAMED], deadline)
     if deadline.passed:
         return text
     if freed is None:
@@ -39,15 +39,19 @@ def explain(table: Table, problem: SuppressionProblem, unmet: list[int], deadlin
             "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."
         )
     must = "must be published" if len(freed) == 1 else "must all be published"
-    return f"{text} In the way: {_names(table, freed)} {must}; free {'it' if len(freed) == 1 else 'them'}."
+    return (
+        f"{text} In the way: {_names_of_unprotected(table, freed)} {must}; free {'it' if len(freed) == 1 else 'them'}."
+    )
 
 
-def _names(table: Table, cells: IntArray) -> str:
+def _names_of_unprotected(table: Table, cells: IntArray) -> str:
     shown = ", ".join(table.label(int(c)) for c in cells[:_NAMED])
     return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
 
-def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> IntArray | None:
+def _cells_to_withhold_as_well(
+    table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline
+) -> IntArray | None:
     """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
     if deadline.passed:
         return None

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline, now
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
-from cellguard.methods.suppress.joint_movement import jointly
-from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
+from cellguard.methods.suppress.joint_movement import joint_movement_of_pattern
+from cellguard.methods.suppress.pattern import Movements, PatternProof, clean_pattern, prove_pattern
 from cellguard.methods.suppress.space import PatternSpace
 from cellguard.methods.suppress.walks import POOL, Current, improve_side_by_side
 
@@ -108,7 +108,7 @@ class Search(Incumbent):
                 deadline=deadline.part(share),
             )  # fmt: skip
             took = now() - begin
-            remember(self.space.lifted(np.array([*bank, *found])))
+            remember_shown(self.space.lifted(np.array([*bank, *found])))
             if not failed and self.offer(self.space.pattern(rows)):
                 best = np.array([*bank, *found])
         if self.best is None or best is None:
@@ -132,7 +132,7 @@ class Search(Incumbent):
     def _offer_routes(self, routes: Routes) -> None:
         """Offer a pattern, and tell the range engine of the movements that prove it."""
         space, moves = routes.movements
-        remember(space.lifted(moves))
+        remember_shown(space.lifted(moves))
         self.offer(routes.pattern)
 
     def _start_jointly(self, bank: FloatArray, deadline: Deadline) -> None:
@@ -144,7 +144,7 @@ class Search(Incumbent):
         for attacker in attackers[asked >= _MANY_REQUESTS]:
             weight = np.where(rows, 0.0, self.space.weight)
             mine = np.flatnonzero(self.space.requests[0] == attacker)
-            z = jointly(self.space, mine, weight, deadline.part(_FIRST))
+            z = joint_movement_of_pattern(self.space, mine, weight, deadline.part(_FIRST))
             if z is None:
                 return
             rows = rows | (z != 0)
@@ -154,15 +154,15 @@ class Search(Incumbent):
     def _clean_everything(self, deadline: Deadline) -> bool:
         if not self.start_from_everything() or self.best is None:
             return False
-        proof = prove(self.problem, self.best, deadline=deadline)
+        proof = prove_pattern(self.problem, self.best, deadline=deadline)
         if proof.safe:
-            self._take(*clean(proof, deadline), deadline=deadline)
+            self._take(*clean_pattern(proof, deadline), deadline=deadline)
         return True
 
     def remember(self, found: list[FloatArray]) -> None:
         """Keep movements for recombination, the oldest are forgotten; the range engine is told of them, too."""
         if found:
-            remember(self.space.lifted(np.array(found)))
+            remember_shown(self.space.lifted(np.array(found)))
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - POOL)]
 
@@ -171,13 +171,13 @@ class Search(Incumbent):
         proof = self._secure(rows, found, deadline)
         if proof is None:
             return None
-        return self._take(*clean(proof, deadline), deadline=self.limit)
+        return self._take(*clean_pattern(proof, deadline), deadline=self.limit)
 
     def _secure(self, rows: BoolArray, found: FloatArray, deadline: Deadline) -> PatternProof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
         for _ in range(5):
             hints = (self.space, found) if len(found) else None
-            proof = prove(self.problem, self.space.pattern(rows), hints, deadline)
+            proof = prove_pattern(self.problem, self.space.pattern(rows), hints, deadline)
             if proof.safe:
                 return proof
             if deadline.passed:
@@ -199,8 +199,8 @@ class Search(Incumbent):
     ) -> Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         if hints is not None:
-            remember(hints[0].lifted(hints[1]))
-        proof = prove(self.problem, pattern, hints, deadline)
+            remember_shown(hints[0].lifted(hints[1]))
+        proof = prove_pattern(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
         if (cost < self.cost and not self.offer(pattern)) or not proof.safe:
             return None

@@ -57,7 +57,7 @@ class PatternInequalities:
     def __init__(self, space: PatternSpace) -> None:
         self.space = space
         self.forced: BoolArray = space.keep
-        self.relations = _distinct(csr_array(space.problem.relations @ space.variables.lift))
+        self.relations = _distinct_pattern_relations(csr_array(space.problem.relations @ space.variables.lift))
         self._incidence = csr_array(
             (np.ones(self.relations.nnz), self.relations.indices, self.relations.indptr), shape=self.relations.shape
         )
@@ -229,7 +229,11 @@ class PatternInequalities:
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
         positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
         used = np.flatnonzero(positive + negative > NO_ROW)
-        return self._clipped(used, (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level)
+        return self._clipped(
+            used,
+            (_share_of_pattern_room(high[used], positive[used]) + _share_of_pattern_room(-low[used], negative[used]))
+            / level,
+        )
 
     def _clipped(self, used: IntArray, reach: FloatArray) -> Row | None:
         """``sum reach_j y_j >= 1``, less what is always there, cut at the right-hand side; None if that suffices."""
@@ -283,7 +287,7 @@ class PatternInequalities:
         down, up = -low / level, high / level
         if clipped:
             down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
-        down, up = _part(down, y), _part(up, y)
+        down, up = _share_of_pattern_room(down, y), _share_of_pattern_room(up, y)
         down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
         if not self.forced[p]:
             down[p], up[p] = down[p] * y[p], up[p] * y[p]
@@ -322,7 +326,7 @@ class PatternInequalities:
         rows, moved = (np.concatenate(part) for part in zip(*movements, strict=True))
         each = np.array([len(part) for part, _ in movements])
         begin = np.concatenate([[0], np.cumsum(each)[:-1]])
-        down, up = _part(-low[rows], y[rows]), _part(high[rows], y[rows])
+        down, up = _share_of_pattern_room(-low[rows], y[rows]), _share_of_pattern_room(high[rows], y[rows])
         size, rises = np.abs(moved), moved > 0
         forth, back = (
             np.repeat(np.minimum(np.minimum.reduceat(room / size, begin), _FAR), each)  # rooms may be infinite
@@ -343,7 +347,13 @@ class PatternInequalities:
             level, p = float(slide[q]), int(row[q])
             width, combinations = 0.0, []
             for direction in (1, -1):
-                r, value, _ = self._push(p, direction, _part(-low / level, y), _part(high / level, y), own=True)
+                r, value, _ = self._push(
+                    p,
+                    direction,
+                    _share_of_pattern_room(-low / level, y),
+                    _share_of_pattern_room(high / level, y),
+                    own=True,
+                )
                 if r is None:
                     break
                 width += value
@@ -401,12 +411,12 @@ class PatternInequalities:
         return found
 
 
-def _part(room: FloatArray, share: FloatArray) -> FloatArray:
+def _share_of_pattern_room(room: FloatArray, share: FloatArray) -> FloatArray:
     """Return the share of a room that may be infinite; none of it is 0."""
     return np.where(share > 0, room * np.where(share > 0, share, 1.0), 0.0)
 
 
-def _distinct(T: csr_array) -> csr_array:
+def _distinct_pattern_relations(T: csr_array) -> csr_array:
     """Relations between rows that are not multiples of one another."""
     T.data[np.abs(T.data) < NO_ROW] = 0.0
     T.eliminate_zeros()

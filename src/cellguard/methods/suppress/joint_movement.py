@@ -6,14 +6,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.closest.joint_movement import JointRequest, by_interior_point, joint_movement
+from cellguard._engine.closest.joint_movement import JointRequest, joint_by_interior_point, joint_movement
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["jointly"]
+__all__ = ["joint_movement_of_pattern"]
 
 
-def jointly(
+def joint_movement_of_pattern(
     space: PatternSpace, requests: IntArray, weight: FloatArray, deadline: Deadline = NEVER
 ) -> FloatArray | None:
     """Return one movement that meets all requests of an attacker, there and back; None if none is found.
@@ -37,4 +37,4 @@ def jointly(
     np.maximum.at(need, row, np.maximum(np.maximum(down, up), slide / 2.0))
     relations = csr_array(space.variables.relations)
     request = JointRequest(relations=relations, weight=weight, need=need, down=room, up=room)
-    return joint_movement(request, deadline, solver=by_interior_point)
+    return joint_movement(request, deadline, solver=joint_by_interior_point)

@@ -82,7 +82,7 @@ class Ledger:
 
     def _enter(self, number: int) -> None:
         cells, z = self._moves[number]
-        self._far[number] = _stretched(z, self.problem.down[cells], self.problem.up[cells])
+        self._far[number] = _stretched_behind_pattern(z, self.problem.down[cells], self.problem.up[cells])
         fresh = cells[self._use[cells] == 0]
         self.cost += float(self.price[fresh].sum())
         self._use[cells] += 1
@@ -142,7 +142,7 @@ class Ledger:
         same = np.flatnonzero(cells[at] == known)
         if not len(same):
             return forth, back
-        own = _stretched(z[at[same]], p.known_down[span][same], p.known_up[span][same])
+        own = _stretched_behind_pattern(z[at[same]], p.known_down[span][same], p.known_up[span][same])
         return min(forth, own[0]), min(back, own[1])
 
     def already(self, request: int) -> int | None:
@@ -162,7 +162,7 @@ class Ledger:
         return self._moves[number][0]
 
 
-def _stretched(z: FloatArray, below: FloatArray, above: FloatArray) -> tuple[float, float]:
+def _stretched_behind_pattern(z: FloatArray, below: FloatArray, above: FloatArray) -> tuple[float, float]:
     """How many times a movement, and its opposite, fits between bounds."""
     size, rises = np.abs(z), z > 0
     return float(np.min(np.where(rises, above, below) / size)), float(np.min(np.where(rises, below, above) / size))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray
 from cellguard.check.cross import reach_of_the_cross
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.requests import missed_by
+from cellguard.methods.suppress.requests import missed_by_pattern
 from cellguard.methods.suppress.space import PatternSpace
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ _MOST = 20_000
 """Requests beyond which the audit had no time to look, rather than found something."""
 
 
-def mended(withheld: BoolArray, found: Audit, deadline: Deadline) -> BoolArray | None:
+def mended_pattern(withheld: BoolArray, found: Audit, deadline: Deadline) -> BoolArray | None:
     """Return a pattern that also meets what the audit did not accept; None where none was found in time."""
-    asked = missed_by(found)
+    asked = missed_by_pattern(found)
     if not 0 < len(asked.requests) <= _MOST:
         return None
     problem = SuppressionProblem.of(found.release.table, forced=withheld, asked=asked)
@@ -49,7 +49,7 @@ def mended(withheld: BoolArray, found: Audit, deadline: Deadline) -> BoolArray |
     )
     if failed:
         return None
-    remember(space.lifted(np.array(moves)))
+    remember_shown(space.lifted(np.array(moves)))
     return space.pattern(rows)
 
 

@@ -14,13 +14,13 @@ from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import plans
+from cellguard.methods.suppress.cheapest_movement import plans_of_cheapest_movement
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
-from cellguard.methods.suppress.pattern import clean, prove
+from cellguard.methods.suppress.pattern import clean_pattern, prove_pattern
 from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["LargeSearch"]
@@ -59,7 +59,7 @@ class LargeSearch(Incumbent):
             for q in np.argsort(-level, kind="stable"):
                 if not met[q] and (deadline.passed or not self._protect(int(q), first)):
                     return self.start_from_everything()
-            remember(self.ledger.movements)
+            remember_shown(self.ledger.movements)
             met, _ = p.verdicts(self.ledger.pattern, self.limit)
             if met.all():
                 break
@@ -99,12 +99,12 @@ class LargeSearch(Incumbent):
                 price = price * np.exp(self.rng.normal(0.0, noise, len(cells)))
             at = int(np.searchsorted(cells, p))
             levels = float(r.lower[request]), float(r.upper[request]), float(r.sliding[request])
-            for plan in plans(*levels, float(below[at]), float(above[at])):
+            for plan in plans_of_cheapest_movement(*levels, float(below[at]), float(above[at])):
                 found: list[Movement] = []
                 for move, symmetric in plan:
                     low, high = (-both, both) if symmetric else (-below, above)
                     asked = AskedMovement(at, move, price, low, high)
-                    z = cheapest(A, asked, exact=first > 0, deadline=self.limit)
+                    z = cheapest_witness(A, asked, exact=first > 0, deadline=self.limit)
                     if z is None:
                         break
                     used = np.flatnonzero(z)
@@ -139,18 +139,18 @@ class LargeSearch(Incumbent):
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
             if told.passed:
-                remember(self.ledger.movements)
+                remember_shown(self.ledger.movements)
                 self.offer(self.ledger.pattern)
                 told = Deadline.after(_OFTEN_S)
-        remember(self.ledger.movements)
+        remember_shown(self.ledger.movements)
         self.offer(self.ledger.pattern)
         if self.best is not None:
             moves = self.ledger.movements
             space = PatternSpace.of(self.problem, self.best)
             hints = (space, space.rows_of(moves.toarray())) if moves.shape[0] else None
-            proof = prove(self.problem, self.best, hints, deadline)
+            proof = prove_pattern(self.problem, self.best, hints, deadline)
             if proof.safe:
-                self.offer(clean(proof, deadline)[0])
+                self.offer(clean_pattern(proof, deadline)[0])
 
     def _group(self, request: int) -> IntArray:
         """A request, and some that are protected by the same movements or cells."""

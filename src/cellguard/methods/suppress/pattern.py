@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.space.space import members_of
+from cellguard._engine.space.space import members_of_groups
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Known, Levels, PatternSpace
 
-__all__ = ["Movements", "PatternPart", "PatternProof", "clean", "prove"]
+__all__ = ["Movements", "PatternPart", "PatternProof", "clean_pattern", "prove_pattern"]
 
 Movements = tuple[PatternSpace, FloatArray]
 """Movements of the rows of a space, one line each."""
@@ -50,7 +50,7 @@ class PatternPart:
         return len(self.Z) > 0
 
 
-def parts(space: PatternSpace) -> Iterator[PatternPart]:
+def parts_of_pattern(space: PatternSpace) -> Iterator[PatternPart]:
     """Divide a space into its components."""
     of_row = space.variables.component
     attacker, row, down, up, slide = space.requests
@@ -58,21 +58,21 @@ def parts(space: PatternSpace) -> Iterator[PatternPart]:
     low, high = space.bounds
     place = np.full(len(space), -1, np.int64)
     n = space.variables.n_components
-    for rows, asked, own in zip(*(members_of(x, n) for x in (of_row, of_row[row], of_parameter)), strict=True):
+    for rows, asked, own in zip(*(members_of_groups(x, n) for x in (of_row, of_row[row], of_parameter)), strict=True):
         place[rows] = np.arange(len(rows))
         Z, parameter = np.zeros((0, len(rows))), np.zeros(0, np.int64)
         if len(rows) * len(own) <= _DENSE:
             Z, parameter = space.variables.echelon(rows, own)
         yield PatternPart(
             rows=rows, asked=asked, low=low[rows], high=high[rows], weight=space.weight[rows], keep=space.keep[rows],
-            known=_known_within(space.known, place, len(rows) == len(space)),
+            known=_known_within_pattern_part(space.known, place, len(rows) == len(space)),
             requests=(attacker[asked], place[row[asked]], down[asked], up[asked], slide[asked]),
             Z=Z, parameter=parameter,
         )  # fmt: skip
         place[rows] = -1
 
 
-def _known_within(known: Known, place: IntArray, everything: bool) -> Known:
+def _known_within_pattern_part(known: Known, place: IntArray, everything: bool) -> Known:
     """What attackers know of the rows of a part."""
     ptr, row, low, high = known
     if everything or not len(row):
@@ -109,7 +109,7 @@ class PatternProof:
         return out
 
 
-def prove(
+def prove_pattern(
     problem: SuppressionProblem, pattern: BoolArray, hints: Movements | None = None, deadline: Deadline = NEVER
 ) -> PatternProof:
     """Look for witnesses of all requests; the hints, movements of another space, probably serve.
@@ -119,11 +119,13 @@ def prove(
     from cellguard._core.patterns import prove as kernel
 
     space = PatternSpace.of(problem, pattern)
-    likely = _valid(space, space.translated(*hints)) if hints is not None else np.zeros((0, len(space)))
+    likely = (
+        _valid_pattern_movements(space, space.translated(*hints)) if hints is not None else np.zeros((0, len(space)))
+    )
     failed = np.zeros(len(space.requests[1]), bool)
     found, banks = [], []
     undecided: list[IntArray] = []
-    for part in parts(space):
+    for part in parts_of_pattern(space):
         found.append(part)
         if not part.dense:
             banks.append(np.zeros((0, len(part.rows))))
@@ -147,14 +149,14 @@ def prove(
     return PatternProof(space=space, parts=found, banks=banks, failed=failed)
 
 
-def _valid(space: PatternSpace, movements: FloatArray) -> FloatArray:
+def _valid_pattern_movements(space: PatternSpace, movements: FloatArray) -> FloatArray:
     """Those that satisfy the relations: rounding piles up in movements that were changed again and again."""
     A = space.variables.relations
     error, size = np.abs(A @ movements.T), abs(A) @ np.abs(movements).T
     return movements[(error <= 1e-9 * size).all(axis=0)]
 
 
-def clean(proof: PatternProof, deadline: Deadline = NEVER) -> tuple[BoolArray, Movements]:
+def clean_pattern(proof: PatternProof, deadline: Deadline = NEVER) -> tuple[BoolArray, Movements]:
     """Return the pattern without what it does not need, heaviest classes first, and movements that prove it.
 
     Cells that cost nothing are published last, if they are not needed. What the deadline leaves untried stays.

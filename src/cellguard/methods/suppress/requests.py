@@ -20,7 +20,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["AskedPattern", "PatternRequests", "asked_of", "missed_by", "room"]
+__all__ = ["AskedPattern", "PatternRequests", "asked_of_pattern", "missed_by_pattern", "room_behind_pattern"]
 
 Knowledge = tuple[IntArray, FloatArray, FloatArray]
 """Cells that an attacker knows better than everybody does, and the room below and above that he leaves them."""
@@ -71,7 +71,7 @@ class AskedPattern:
     """His room above the value."""
 
 
-def asked_of(table: Table) -> AskedPattern:
+def asked_of_pattern(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
     attackers = attackers_of_table(table)
     known = [_tighter(table, attacker) for attacker in attackers]
@@ -80,15 +80,15 @@ def asked_of(table: Table) -> AskedPattern:
     return _with_knowledge(requests, known)
 
 
-def missed_by(found: Audit) -> AskedPattern:
+def missed_by_pattern(found: Audit) -> AskedPattern:
     """Translate what the audit of a pattern did not accept."""
     failing = [f for f in found.findings if not f.safe.all()]
     table = found.release.table
-    known = [_tighter(table, f.attacker) for f in failing]
-    return _with_knowledge(_every([f.levels.some(~f.safe) for f in failing]), known)
+    known = [_knowledge_against_pattern(table, f.attacker) for f in failing]
+    return _pattern_requests_with_knowledge(_every_pattern_request([f.levels.some(~f.safe) for f in failing]), known)
 
 
-def _every(needs: list[Levels]) -> PatternRequests:
+def _every_pattern_request(needs: list[Levels]) -> PatternRequests:
     """The requests of all attackers, each one's levels given."""
     every = PatternRequests(
         attacker=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
@@ -100,7 +100,7 @@ def _every(needs: list[Levels]) -> PatternRequests:
     return every.some(np.flatnonzero((every.lower > 0) | (every.upper > 0) | (every.sliding > 0)))
 
 
-def _with_knowledge(requests: PatternRequests, known: list[Knowledge]) -> AskedPattern:
+def _pattern_requests_with_knowledge(requests: PatternRequests, known: list[Knowledge]) -> AskedPattern:
     none: Knowledge = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     cells, down, up = (np.concatenate(column) for column in zip(none, *known, strict=True))
     ptr = np.cumsum([0, *(len(cells) for cells, _, _ in known)])
@@ -109,16 +109,16 @@ def _with_knowledge(requests: PatternRequests, known: list[Knowledge]) -> AskedP
     )
 
 
-def _tighter(table: Table, attacker: Attacker) -> Knowledge:
+def _knowledge_against_pattern(table: Table, attacker: Attacker) -> Knowledge:
     """Cells that the attacker knows better than everybody does, and the room that he leaves them."""
     order = np.argsort(attacker.cells, kind="stable")
     cells = attacker.cells[order].astype(np.int64)
     lo, hi = np.maximum(attacker.lb[order], table.lb[cells]), np.minimum(attacker.ub[order], table.ub[cells])
     some = (lo > table.lb[cells]) | (hi < table.ub[cells])
-    return cells[some], *room(table, cells[some], lo[some], hi[some])
+    return cells[some], *room_behind_pattern(table, cells[some], lo[some], hi[some])
 
 
-def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
+def room_behind_pattern(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Room of some cells below and above their values between known bounds; of counts, in whole numbers."""
     a = table.values[cells]
     if table.integer:
@@ -126,7 +126,7 @@ def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple
     return np.maximum(a - lo, 0.0), np.maximum(hi - a, 0.0)
 
 
-def _essential(requests: PatternRequests, known: list[Knowledge], *, whole: bool) -> PatternRequests:
+def _essential_pattern_requests(requests: PatternRequests, known: list[Knowledge], *, whole: bool) -> PatternRequests:
     """The requests that no other one for the same cell implies."""
     rooms = [dict(zip(c.tolist(), zip(d.tolist(), u.tolist(), strict=True), strict=True)) for c, d, u in known]
     knowing: dict[int, set[int]] = {}
@@ -147,13 +147,13 @@ def _essential(requests: PatternRequests, known: list[Knowledge], *, whole: bool
         else:
             asking = list(group)
         others = (by for a in asking for by in group[a] if by != q and by not in dropped)
-        if any(_implies(requests, rooms, by, q, scalable=bool(scalable[q])) for by in others):
+        if any(_pattern_request_implies(requests, rooms, by, q, scalable=bool(scalable[q])) for by in others):
             dropped.add(q)
     keep = np.setdiff1d(np.arange(len(requests)), np.fromiter(dropped, np.int64, len(dropped)))
     return requests.some(keep)
 
 
-def _implies(
+def _pattern_request_implies(
     requests: PatternRequests, rooms: list[dict[int, tuple[float, float]]], by: int, q: int, *, scalable: bool
 ) -> bool:
     """Whether whatever meets one request for a cell meets another, `q`.

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest, split
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness, split_witness_program
 from cellguard._tolerances import MET_BY_PROGRAM
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import Protector, plans
+from cellguard.methods.suppress.cheapest_movement import Protector, plans_of_cheapest_movement
 from cellguard.methods.suppress.pattern import Movements
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace
@@ -152,12 +152,12 @@ class Routes:
         attacker, _, down, up, slide = (a[q] for a in self.space.requests)
         low, high = (bound[rows] for bound in self.space.bounds_of(int(attacker)))
         price, at = self._price()[rows] / self.protector.unit, int(np.searchsorted(rows, self.row[q]))
-        room, program = np.minimum(-low, high), split(A)
-        for plan in plans(float(down), float(up), float(slide), float(-low[at]), float(high[at])):
+        room, program = np.minimum(-low, high), split_witness_program(A)
+        for plan in plans_of_cheapest_movement(float(down), float(up), float(slide), float(-low[at]), float(high[at])):
             found = []
             for move, both in plan:
                 asked = AskedMovement(at, move, price, *((-room, room) if both else (low, high)))
-                v = cheapest(A, asked, program=program, deadline=deadline)
+                v = cheapest_witness(A, asked, program=program, deadline=deadline)
                 if v is None:
                     break
                 z = np.zeros(len(self.space))

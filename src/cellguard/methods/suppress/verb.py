@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.suppress import METHOD
-from cellguard.methods.suppress.confirm import judge
+from cellguard.methods.suppress.confirm import judge_pattern
 from cellguard.methods.suppress.improve import Search
 from cellguard.methods.suppress.neighbourhoods import LargeSearch
 from cellguard.methods.suppress.problem import SuppressionProblem
@@ -38,9 +38,9 @@ __all__ = ["suppress"]
 _METHODS = ("auto", "heuristic", "exact")
 
 
-def _mend(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
+def _mend_pattern(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
     """Withhold more, so that what the audit found is closed and all else stays so."""
-    from cellguard.methods.suppress.mend import mended
+    from cellguard.methods.suppress.mend import mended_pattern
 
     old = cast("Suppression", release)
     more = mended(old.suppressed, found, deadline)
@@ -62,7 +62,7 @@ def _close_the_cross(release: Release, found: Audit, deadline: Deadline) -> Supp
     return None if more is None else _withholding(old, more)
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_the_cross(_close_the_cross)
 @against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend)
@@ -151,10 +151,10 @@ def suppress(
     table = with_respondents_as_attackers(prepared)  # what changed may drop them
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
-        counted = _count_table(table, forced, seed, resist)
+        counted = _suppressed_count_table(table, forced, seed, resist)
         if counted is not None:
             return counted
-    with remembering():
+    with remembering_shown():
         return _SuppressionRun(table=table, forced=forced, method=method, rounds=rounds, limits=limits).run()
 
 
@@ -193,16 +193,16 @@ class _SuppressionRun:
         if search.best is None:
             # programs in floating point lose small cells beside large ones: only the audit may say that nothing is safe
             everything = problem.usable | problem.forced
-            last = judge(self.table, everything, self.limits.last_word)
+            last = judge_pattern(self.table, everything, self.limits.last_word)
             if not last.safe:
                 return self._hopeless(problem, search.unmet, proven=last.proven)
             search.best, search.cost = everything, problem.cost(everything)
-        accepted = self._audited_later or judge(self.table, search.best, self.limits.last_word).safe
+        accepted = self._audited_later or judge_pattern(self.table, search.best, self.limits.last_word).safe
         self.seconds |= {"audit": self.limits.spent_s - self.seconds["total"], "total": self.limits.spent_s}
         if not accepted:
             return self._nothing(problem, Status.TIME_LIMIT, _NOT_CONFIRMED)
         objective = float(self.table.weights[search.best & ~self.table.sensitive].sum())
-        bound = _bound(search.bound, objective, search.cost)
+        bound = _bound_of_pattern(search.bound, objective, search.cost)
         proven = objective - bound <= max(self.limits.gap, 1e-9) * abs(objective)  # never of NaN
         return Suppression(
             table=self.table,
@@ -241,9 +241,11 @@ class _SuppressionRun:
         return search
 
     def _hopeless(self, problem: SuppressionProblem, unmet: list[int], *, proven: bool) -> Suppression:
-        from cellguard.methods.suppress.explain import explain
+        from cellguard.methods.suppress.explain import explain_no_pattern
 
-        why = explain(self.table, problem, unmet, self.limits.last_word) if proven and unmet else _NOT_DECIDED
+        why = (
+            explain_no_pattern(self.table, problem, unmet, self.limits.last_word) if proven and unmet else _NOT_DECIDED
+        )
         return self._nothing(problem, Status.INFEASIBLE if proven else Status.TIME_LIMIT, why)
 
     def _nothing(self, problem: SuppressionProblem, status: Status, why: str) -> Suppression:
@@ -260,14 +262,16 @@ class _SuppressionRun:
         }  # fmt: skip
 
 
-def _bound(proven: float, objective: float, cost: float) -> float:
+def _bound_of_pattern(proven: float, objective: float, cost: float) -> float:
     """What is proven of the objective; NaN when nothing is."""
     # what forced and aliased cells cost is in every pattern, and not in the costs of the search
     bound = min(max(proven, 0.0) + objective - cost, objective)
     return bound if bound > 0 or objective <= 0 else float("nan")
 
 
-def _count_table(table: Table, forced: BoolArray, seed: int, resist: str | CountRule | None) -> Suppression | None:
+def _suppressed_count_table(
+    table: Table, forced: BoolArray, seed: int, resist: str | CountRule | None
+) -> Suppression | None:
     """Suppress a two-way frequency table by enumeration: the optimum in milliseconds, or one that resists."""
     from cellguard.methods.suppress.resist import optimal_counts, resist_matching, rule_applies
 
@@ -281,12 +285,12 @@ def _count_table(table: Table, forced: BoolArray, seed: int, resist: str | Count
     return release if release.status is Status.OPTIMAL else None
 
 
-def _prepared(
+def _prepared_to_suppress(
     table: Table, weights: str | ArrayLike | None, power: float, prefer: ArrayLike, must_publish: ArrayLike
 ) -> Table:
     from cellguard.methods.suppress.costs import costs
 
-    fixed = _cells(table, must_publish, "must_publish")
+    fixed = _cells_given_to_suppress(table, must_publish, "must_publish")
     bad = fixed & table.sensitive
     if bad.any():
         raise InputError(
@@ -295,13 +299,13 @@ def _prepared(
         )
     if fixed.any():
         table = table.with_(fixed=table.fixed | fixed)
-    welcome = _cells(table, prefer, "prefer")
+    welcome = _cells_given_to_suppress(table, prefer, "prefer")
     if weights is None and not welcome.any():
         return table
     return table.with_(weights=costs(table, weights, power, welcome))
 
 
-def _cells(table: Table, given: ArrayLike, name: str) -> BoolArray:
+def _cells_given_to_suppress(table: Table, given: ArrayLike, name: str) -> BoolArray:
     array = np.asarray(given)
     out = np.zeros(table.n_cells, bool)
     if array.dtype == bool:

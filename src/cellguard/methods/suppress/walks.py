@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.threads import side_by_side
+from cellguard._engine.threads import tasks_on_threads
 from cellguard._types import FloatArray
 from cellguard.methods.suppress.construct import construct
 
@@ -91,18 +91,18 @@ def improve_side_by_side(search: Search, start: Current, deadline: Deadline, max
             _Turn(rounds=rounds // n + (k < rounds % n), deadline=deadline, share=share, step=step) for k in range(n)
         ]
         try:
-            side_by_side(
+            tasks_on_threads(
                 search.limits.threads, [partial(walk.go, turn) for walk, turn in zip(walks, turns, strict=True)]
             )
         finally:  # whoever still walks when Ctrl-C was pressed stops after his round
             for walk in walks:
                 walk.halted = True
-            _gather(search, walks)
-        _exchange(walks)
+            _gather_walks(search, walks)
+        _exchange_between_walks(walks)
         done += rounds
 
 
-def _gather(search: Search, walks: list[Walk]) -> None:
+def _gather_walks(search: Search, walks: list[Walk]) -> None:
     """Hand the best pattern of all walks to the search they began from."""
     if walks[0].search is search:
         return
@@ -113,7 +113,7 @@ def _gather(search: Search, walks: list[Walk]) -> None:
     search.take_over(leader)
 
 
-def _exchange(walks: list[Walk]) -> None:
+def _exchange_between_walks(walks: list[Walk]) -> None:
     """Show all walks what each has found; who is behind goes on from the best pattern."""
     found = [walk.fresh for walk in walks]
     leader = min((walk.best for walk in walks), key=lambda best: best.cost)

@@ -11,9 +11,9 @@ from cellguard._engine.clock import NEVER
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem
 from cellguard._engine.closest.directions import Senses
-from cellguard._engine.closest.distance import Distance, Target, contradicts
+from cellguard._engine.closest.distance import Distance, Target, no_closest_movement
 from cellguard._engine.solvers.lp import SolveStatus
-from cellguard.methods.adjust.whole import apart
+from cellguard.methods.adjust.whole import sets_adjusted_apart
 
 
 def crowded(seed: int, share: float) -> cg.Table:
@@ -53,7 +53,7 @@ def test_what_can_be_is_never_contradicted():
         z = adjuster.complete(rng.normal(size=table.n_cells))
         width = rng.random(table.n_cells) * rng.choice([1e-6, 1.0, np.inf], table.n_cells)
         y = rng.normal(size=table.n_relations)
-        assert not contradicts(table.relations, y, z - width, z + width)
+        assert not no_closest_movement(table.relations, y, z - width, z + width)
 
 
 def test_most_flips_are_found_without_a_mixed_program(monkeypatch):
@@ -83,4 +83,4 @@ def test_sets_apart_are_those_of_a_greedy_choice():
             if greedy[-1]:
                 touched[cells] = True
         rank = np.repeat(np.arange(len(sets)), [len(cells) for cells in sets])
-        assert apart(np.concatenate([*sets, np.zeros(0, int)]).astype(int), rank, 40).tolist() == greedy
+        assert sets_adjusted_apart(np.concatenate([*sets, np.zeros(0, int)]).astype(int), rank, 40).tolist() == greedy

@@ -13,13 +13,13 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance
-from cellguard.methods.adjust.senses import needs, room_of
+from cellguard.methods.adjust.senses import needs_of_adjustment, room_to_adjust
 
 
 def search_of(table, weights=None):
-    need, w = needs(table), 1.0 / np.maximum(table.values, 1.0) if weights is None else weights
+    need, w = needs_of_adjustment(table), 1.0 / np.maximum(table.values, 1.0) if weights is None else weights
     adjuster = Adjuster(table.relations, table.fixed)
-    return Senses(adjuster, room_of(table), need.lower, need.upper, Distance.of(table.n_cells, absolute=w))
+    return Senses(adjuster, room_to_adjust(table), need.lower, need.upper, Distance.of(table.n_cells, absolute=w))
 
 
 def generated(seed=3, lower=0.2, upper=0.2, share=0.08):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.exact_fractions import careful_movement
+from cellguard._engine.ranges.exact_fractions import movement_in_fractions
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard._engine.ranges.witness import Inexact, exact_movements, refine
+from cellguard._engine.ranges.witness import Inexact, refine_witnesses, witnesses_made_exact
 from cellguard._engine.space.reduce import reduce
 
 
@@ -78,11 +78,11 @@ def test_careful_movement_repairs_noise_and_refuses_nonsense():
     T = square(2)
     a, lo, hi = np.array([1e-2, 5e9, 7e9, 2.0]), np.zeros(4), np.full(4, np.inf)
     noisy = np.array([5e-3, -5e-3 - 1e-7, -5e-3 + 3e-7, 5e-3 + 1e-9])
-    moved = careful_movement(T, np.arange(4), noisy, (lo, hi, a))
+    moved = movement_in_fractions(T, np.arange(4), noisy, (lo, hi, a))
     assert moved is not None
     assert moved[0] == -moved[1] == -moved[2] == moved[3] == Fraction(5, 1000)
     beyond = np.array([-1.0, 1.0, 1.0, -1.0])  # the first cell would become negative
-    assert careful_movement(T, np.arange(4), beyond, (lo, hi, a)) is None
+    assert movement_in_fractions(T, np.arange(4), beyond, (lo, hi, a)) is None
 
 
 def entangled(seed, rows, cells):
@@ -97,8 +97,8 @@ def test_bases_with_many_denominators_do_not_overflow():
     A, r, z = entangled(3, 12, 16)
     far, zero = np.full(16, 1e6), np.zeros(16)
     given = Inexact(reduction=r, movements=csr_array(z[None, :]), lo=-far, hi=far, point=zero, component=r.component)
-    coarse = exact_movements(given)
-    done = refine(coarse, given, [(0, int(r.component.max()))])
+    coarse = witnesses_made_exact(given)
+    done = refine_witnesses(coarse, given, [(0, int(r.component.max()))])
     moved = done.row(0)
     assert all(sum(Fraction(c) * moved.get(j, 0) for j, c in enumerate(row)) == 0 for row in A.toarray().tolist())
     assert np.allclose([float(moved.get(j, 0)) for j in range(16)], z, rtol=1e-6)
@@ -107,7 +107,7 @@ def test_bases_with_many_denominators_do_not_overflow():
 def test_a_determinant_of_many_digits_is_found_and_confirmed():
     A, _, z = entangled(11, 40, 46)
     far, zero = np.full(46, 1e9), np.zeros(46)
-    moved = careful_movement(A, np.arange(46), z, (-far, far, zero))
+    moved = movement_in_fractions(A, np.arange(46), z, (-far, far, zero))
     assert moved is not None
     assert all(sum(Fraction(c) * moved.get(j, 0) for j, c in enumerate(row)) == 0 for row in A.toarray().tolist())
     assert max(m.denominator for m in moved.values()) > 10**40
@@ -117,7 +117,7 @@ def test_a_determinant_of_many_digits_is_found_and_confirmed():
 def test_decimal_coefficients_are_taken_as_printed():
     T = csr_array(np.array([[-1.0, 0.1, 0.3333]]))
     z = np.array([1.0, 3.0, (1.0 - 0.3) / 0.3333])
-    moved = careful_movement(T, np.arange(3), z, (np.full(3, -9.0), np.full(3, 9.0), np.zeros(3)))
+    moved = movement_in_fractions(T, np.arange(3), z, (np.full(3, -9.0), np.full(3, 9.0), np.zeros(3)))
     assert moved is not None
     assert -moved[0] + Fraction(1, 10) * moved[1] + Fraction(3333, 10000) * moved[2] == 0
 
@@ -127,7 +127,7 @@ def test_bounds_are_those_of_the_printed_numbers_not_of_their_differences(large)
     T = csr_array(np.array([[1.0, 1.0]]))
     z = np.array([0.1000000005, -0.1000000005])
     point, hi = np.array([large, 5.0]), np.array([large + 0.1, 10.0])
-    moved = careful_movement(T, np.arange(2), z, (np.zeros(2), hi, point))
+    moved = movement_in_fractions(T, np.arange(2), z, (np.zeros(2), hi, point))
     room = Fraction(repr(float(hi[0]))) - Fraction(repr(large))
     assert moved is None or moved[0] <= room
 
@@ -144,12 +144,12 @@ def test_what_the_grid_left_in_a_component_goes_when_fractions_take_over():
     _, r, z = entangled(3, 12, 16)
     far, zero = np.full(16, 1e6), np.zeros(16)
     given = Inexact(reduction=r, movements=csr_array(z[None, :]), lo=-far, hi=far, point=zero, component=r.component)
-    coarse = exact_movements(given)
+    coarse = witnesses_made_exact(given)
     left = coarse.numerators.tolil()
     left[0, 3] = 7
     coarse = replace(coarse, numerators=csr_array(left))
     sparse = np.where(np.arange(16) < 4, z, 0.0)  # few cells move: the others are not looked at
     sparse[3] = 0.0
-    done = refine(coarse, replace(given, movements=csr_array(sparse[None, :])), [(0, int(r.component.max()))])
+    done = refine_witnesses(coarse, replace(given, movements=csr_array(sparse[None, :])), [(0, int(r.component.max()))])
     assert 0 in done.careful
     assert done.numerators[0, 3] == 0

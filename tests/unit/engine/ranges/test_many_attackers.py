@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._engine.ranges import coalitions
-from cellguard._engine.ranges.implied import Tightened, implied_room, tightened_room
+from cellguard._engine.ranges.implied import Tightened, implied_room, room_tightened_by_views
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard.check.audit import audit
@@ -180,7 +180,7 @@ def test_tightened_room_is_what_implied_room_says_of_each_view(seed):
     known = {v: rng.choice(20, 3, replace=False) for v in range(4)}
     key = np.concatenate([v * 20 + cells for v, cells in known.items()])
     room = Tightened.joined(20, key, down[key % 20] * rng.random(12), np.minimum(up[key % 20], 3.0) * rng.random(12))
-    tight = tightened_room(A, down, up, room)
+    tight = room_tightened_by_views(A, down, up, room)
     for v, cells in known.items():
         d, u = down.copy(), up.copy()
         d[cells], u[cells] = room.of(np.full(3, v), cells, d[cells], u[cells])

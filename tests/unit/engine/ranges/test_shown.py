@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
-from cellguard._engine.ranges.shown import remember, remembering, stretched
+from cellguard._engine.ranges.shown import remember_shown, remembering_shown, stretched_witnesses
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 
 
@@ -40,8 +40,8 @@ def test_known_movements_spare_programs(monkeypatch):
     sight, asked = Sight(T, lo, hi, a), AskedRanges(cells, level, level)
     first = ranges(sight, asked)
     assert first.safe.all()
-    with remembering():
-        remember(first.witnesses)
+    with remembering_shown():
+        remember_shown(first.witnesses)
         again = ranges(sight, asked)
     assert again.safe.all()
     assert again.programs == 0
@@ -65,8 +65,8 @@ def test_wrong_movements_show_nothing(monkeypatch):
     lies[0, cells] = 5.0  # breaks every relation
     lies[1, 1], lies[1, 2] = 5.0, -5.0  # breaks the sum of first parts
     lies[2, [1, 2, 5, 6]] = [5.0, -5.0, -5.0, 5.0]  # keeps the relations, and leaves the bounds
-    with remembering():
-        remember(csr_array(lies))
+    with remembering_shown():
+        remember_shown(csr_array(lies))
         assert not ranges(Sight(T, lo, hi, a), AskedRanges(cells, level, level)).safe.any()
         assert not ranges_for(Sight(T, lo, hi, a), views, certify=True).safe.any()
 
@@ -74,6 +74,6 @@ def test_wrong_movements_show_nothing(monkeypatch):
 def test_movements_are_stretched_as_far_as_the_room_allows():
     v = csr_array(np.array([[1.0, -1.0, 0.0, 2.0, -2.0]]))
     down, up = np.array([3.0, 9, 9, 9, 9]), np.array([4.0, 9, 9, 8, 9])
-    forth, back = (stretched(way, (down, up), np.array([0, 0, 0, 1, 1]), 2).toarray()[0] for way in (v, -v))
+    forth, back = (stretched_witnesses(way, (down, up), np.array([0, 0, 0, 1, 1]), 2).toarray()[0] for way in (v, -v))
     assert forth.tolist() == [4.0, -4.0, 0.0, 8.0, -8.0]
     assert back.tolist() == [-3.0, 3.0, 0.0, -9.0, 9.0]

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from builders import with_margins
 from cellguard._engine.clock import NEVER
-from cellguard._engine.ranges.cheapest import taken_apart
+from cellguard._engine.ranges.cheapest import parts_of_witness
 from cellguard._engine.ranges.many import Sight, Views, ranges_for
 from cellguard._engine.ranges.ranges import AskedRanges, ranges
 from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
@@ -50,7 +50,7 @@ def test_the_verdicts_are_those_of_programs(seed, monkeypatch):
 def test_a_movement_falls_apart_where_nothing_holds_it_together():
     T = csr_array(np.kron(np.eye(3), [1.0, 1.0, -1.0]))
     z = np.array([2.0, 0, 2, 0, -3, -3, 0, 0, 0])
-    parts = taken_apart(T, z)
+    parts = parts_of_witness(T, z)
     assert len(parts) == 2
     assert np.array_equal(sum(parts), z)
     for part in parts:
