@@ -354,7 +354,7 @@ def _audit_findings(
     for attacker, need in single:
         options = {"exact": exact, "jobs": jobs, "time_limit_s": deadline.left}
         findings.append(_audit_of_one_attacker(release, attacker, need, integer, options))
-    with remembering():  # what shows a level kept from one group of attackers is tried for the next
+    with remembering_shown():  # what shows a level kept from one group of attackers is tried for the next
         for group in _attackers_audited_together(many):
             findings += _audit_of_many_attackers(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return judged_by_the_cross(release, findings, deadline) if cross else findings

@@ -111,8 +111,9 @@ def _read_release_file(
     """Read the release of a table from a file, or from `columns`, which are those of the file that are the table's."""
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
+        from cellguard._io.release_columns import read_release_columns
 
-        published = read_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
+        published = read_release_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, published, marks_only).release(how)
     return _release_as_read(table, "suppress", suppressed=_read_release_of_solver(table, path) | table.sensitive)
 

@@ -10,7 +10,7 @@ import numpy as np
 from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
 from cellguard.methods.cross import audit_without_the_cross
-from cellguard.methods.demands import needs_of
+from cellguard.methods.demands import demanded_levels
 from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Release

@@ -107,7 +107,7 @@ def table_from_leaves(
         raise InputError(f"leaves have shape {array.shape}; the dimensions have {shape} leaf codes.")
     cells = coordinates_from_hierarchies(hierarchies, crossings)
     sums = [h.matrix() for h in hierarchies.values()]
-    values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
+    values = sums_on_cell_grid(array, sums, cells, [len(h) for h in hierarchies.values()])
     T = relations_from_hierarchies(tuple(hierarchies.values()), cells)
     table = Table.from_equations(values, T, **_fields_from_hierarchies(hierarchies, cells), **fields)
     refuse_doubled_totals(table)
@@ -161,7 +161,7 @@ def table_from_frame(
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
         raise InputError(f"{table_cell_name(codes, rows[again])} is listed twice.", hint="each cell has one row.")
     cells = rows if missing == "unpublished" else coordinates_from_hierarchies(hierarchies, reading.crossings)
-    place = locate(keys_of(cells, sizes), keys, sizes)
+    place = places_on_cell_grid(keys_on_cell_grid(cells, sizes), keys, sizes)
     if (place < 0).any():
         raise InputError(
             f"{table_cell_name(codes, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",

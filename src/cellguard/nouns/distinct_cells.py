@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, relations_between
+from cellguard._engine.space.cell_grid import (
+    distinct_on_cell_grid,
+    keys_on_cell_grid,
+    places_on_cell_grid,
+    relations_on_cell_grid,
+)
 from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE

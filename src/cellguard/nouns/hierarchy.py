@@ -153,7 +153,7 @@ class Hierarchy:
         A code without a parent (null or empty) is the total when there is only one; several stand
         below `total` ("Total" unless given). A total that no row lists as a code is found as well.
         """
-        from cellguard._io.frames import columns_of_frame
+        from cellguard._io.frames import column_as_texts, columns_of_frame
 
         columns = columns_of_frame(frame)
         raise_if_missing("column", (code, parent, *([label] if label else [])), columns)
@@ -181,7 +181,7 @@ class Hierarchy:
         >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
-        from cellguard._io.frames import columns_of_frame
+        from cellguard._io.frames import column_as_texts, columns_of_frame
         from cellguard._io.nested import pairs_of_levels
 
         columns = columns_of_frame(frame)

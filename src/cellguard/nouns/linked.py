@@ -34,7 +34,7 @@ def table_from_linked(tables: Sequence[Table], **description: Any) -> Table:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
     hierarchies, codes = _hierarchies_of_linked_tables(tables)
     sizes = [len(c) for c in codes.values()]
-    cells, place = distinct_cells([_coordinates_of_linked_table(t, codes) for t in tables], sizes)
+    cells, place = distinct_on_cell_grid([_coordinates_of_linked_table(t, codes) for t in tables], sizes)
     pieces = [relations_at_linked_cells(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides

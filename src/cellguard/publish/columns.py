@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cellguard._engine.numbers.multiples import decimals
+from cellguard._engine.numbers.multiples import decimals_of_numbers
 from cellguard._io.frames import encode_column, read_frame
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError
@@ -89,7 +89,7 @@ def _column_to_guess(name: str, column: Any) -> Column:
         strays=strays,
         dates=_holds_dates_to_guess(column) or _guessed_by_every_entry(column, _DAY),
         dense=number is not None and whole and len(codes) == filled and _guessed_to_number_records(number, codes),
-        decimals=decimals(np.asarray(number.drop_null().to_numpy(), np.float64)) if numeric else 0,
+        decimals=decimals_of_numbers(np.asarray(number.drop_null().to_numpy(), np.float64)) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
         filled=filled,

@@ -15,7 +15,7 @@ from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.check.attack import attack, matching_attack
 from cellguard.check.audit import Audit
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.methods.compare import compare, measured
+from cellguard.methods.compare import compare, measured_for_comparison
 from cellguard.nouns.clusters import cluster_releases_kept_by
 from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.release import Release, Status, Suppression

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._io.frames import encode_column
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
@@ -159,7 +159,7 @@ def decode(
     sizes = [len(h) for h in hierarchies]
     table = finest.cells
     coordinates = codes.coordinates(table, _decoded_float_column(table, "records").astype(np.int64))
-    keys = keys_of(coordinates, sizes)
+    keys = keys_on_cell_grid(coordinates, sizes)
     others = (*(f"d{d}" for d in range(len(sizes))), "protected", "top")
     measures = tuple(c for c in table.column_names if c not in others)
     sums = np.column_stack([_decoded_float_column(table, name) for name in measures])
@@ -259,7 +259,7 @@ def _large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: S
         return _Large(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
     n, names = len(table), table.column_names
     return _Large(
-        keys_of(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
+        keys_on_cell_grid(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
         _decoded_float_column(table, "x"),
         _decoded_float_column(table, "w") if "w" in names else np.ones(n),
         _decoded_float_column(table, "r") if "r" in names else np.zeros(n),

@@ -73,7 +73,7 @@ def judge_shared_holdings(shared: Shared, hierarchies: Sequence[Hierarchy], unit
 
 def _judge_holdings_of_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
     inside = np.flatnonzero(np.logical_and.reduce([c >= 0 for c in codes]))
-    key = keys_of(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
+    key = keys_on_cell_grid(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
     cell_keys, cell = keys_grouped_for_margins(key, prod(sizes))
     n_who = int(shared.who.max()) + 1
     pair_keys, pair = np.unique(cell * n_who + shared.who[inside], return_inverse=True)

@@ -56,7 +56,7 @@ def margins_of(
     weight = _exact_sums_of_margins(sums, "w", scales["weight"]) if roles.weight else count
     largest, ptr, chosen = margins.largest, margins.ptr, margins.items
     if judged is not None:
-        at = locate(keys, judged.keys, [int(keys.max()) + 1])
+        at = places_on_cell_grid(keys, judged.keys, [int(keys.max()) + 1])
         count = _added_to_margins(count, at, judged.count)
         weight = _added_to_margins(weight, at, judged.weight) if roles.weight else count
         total = _added_to_margins(total, at, judged.total) if "total" in scales else total
@@ -151,8 +151,8 @@ def _contributors_of_crossings(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
-    listed = keys_of(cells, sizes)
-    place = [locate(listed, _crossing_keys_in_grid(part, sizes), sizes) for part in parts]
+    listed = keys_on_cell_grid(cells, sizes)
+    place = [places_on_cell_grid(listed, _crossing_keys_in_grid(part, sizes), sizes) for part in parts]
     return same_people([part.statistics for part in parts], place, len(cells))
 
 
@@ -167,7 +167,7 @@ def _crossing_keys_in_grid(part: CrossingMargins, sizes: Sequence[int]) -> IntAr
 def cells_with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
     found = [_crossing_keys_in_grid(part, sizes) for part in parts]
-    return coordinates_of(np.unique(np.concatenate(found)), sizes)
+    return coordinates_on_cell_grid(np.unique(np.concatenate(found)), sizes)
 
 
 def margins_in_table_order(

@@ -79,7 +79,7 @@ def _rolled_along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[in
     within = np.arange(len(row)) - np.repeat(np.cumsum(several) - several, several)
     coordinates = cells.coordinates[row]
     coordinates[:, d] = above.indices[above.indptr[code[row]] + within]
-    distinct, place = keys_grouped_for_margins(keys_of(coordinates, sizes), prod(sizes))
+    distinct, place = keys_grouped_for_margins(keys_on_cell_grid(coordinates, sizes), prod(sizes))
     member = csr_array((np.ones(len(row)), (place, row)), shape=(len(distinct), len(code)))
     member.sort_indices()
     first = np.empty(len(distinct), dtype=np.int64)

@@ -161,7 +161,9 @@ def finished_adjustment(task: Task, it: FoundMovement) -> Adjustment:
     else:
         z = _adjustment_pulled_inside(table, _adjustment_disturbed(task, adjuster, found.z, bounds))
         # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
-        values = reconciled_additive_values(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
+        values = reconciled_additive_values(
+            _adjusted_values(table, z), table.relations, table.rhs, _BLURRED, table.fixed
+        )
     objective = task.distance.value(z)
     release = task.release(
         status=_status_of_adjustment(task, found, objective, bound, in_time=it.in_time),

@@ -21,9 +21,9 @@ from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_raised_to_confirm
 from cellguard.methods.cross import against_the_cross
-from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
+from cellguard.methods.demands import Demand, demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.perturb import METHOD, cell_limits

@@ -25,9 +25,9 @@ from cellguard._engine.numbers.multiples import Multiples, decimals_of_numbers, 
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_raised_to_confirm
 from cellguard.methods.cross import against_the_cross
-from cellguard.methods.demands import asked_cells, demands_of, needs_of, refuse_wide_levels
+from cellguard.methods.demands import demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
@@ -127,11 +127,11 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
     _check_rounding_steps(step=step, max_step=max_step)
     METHOD.require_choices(objective=objective, method=method)
-    bases = _bases(table, base)
+    bases = _rounding_bases(table, base)
     kept = table_with_kept_known(table, bases, kept_cells(table, keep) & ~table.fixed)
     table = with_respondents_as_attackers(kept)  # what changed may drop them
-    needs = needs_of(table)
-    _check_levels(table, bases, needs, step or 1)
+    needs = demanded_levels(table)
+    _check_rounding_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
         "keep": plain_kept_entries(keep), "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.levels import Levels
     from cellguard.nouns.release import Suppression
 
-__all__ = ["mended", "mended_with_the_cross"]
+__all__ = ["mended_pattern", "mended_with_the_cross"]
 
 _MOST = 20_000
 """Requests beyond which the audit had no time to look, rather than found something."""

@@ -74,10 +74,10 @@ class AskedPattern:
 def asked_of_pattern(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
     attackers = attackers_of_table(table)
-    known = [_tighter(table, attacker) for attacker in attackers]
-    every = _every([required_levels(table, attacker) for attacker in attackers])
-    requests = _essential(every, known, whole=table.integer) if len(attackers) > 1 else every
-    return _with_knowledge(requests, known)
+    known = [_knowledge_against_pattern(table, attacker) for attacker in attackers]
+    every = _every_pattern_request([required_levels(table, attacker) for attacker in attackers])
+    requests = _essential_pattern_requests(every, known, whole=table.integer) if len(attackers) > 1 else every
+    return _pattern_requests_with_knowledge(requests, known)
 
 
 def missed_by_pattern(found: Audit) -> AskedPattern:

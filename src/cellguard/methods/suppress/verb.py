@@ -43,7 +43,7 @@ def _mend_pattern(release: Release, found: Audit, deadline: Deadline) -> Suppres
     from cellguard.methods.suppress.mend import mended_pattern
 
     old = cast("Suppression", release)
-    more = mended(old.suppressed, found, deadline)
+    more = mended_pattern(old.suppressed, found, deadline)
     return None if more is None else _withholding(old, more)
 
 
@@ -65,7 +65,7 @@ def _close_the_cross(release: Release, found: Audit, deadline: Deadline) -> Supp
 @method_words_in_any_case(METHOD)
 @takes_publications
 @against_the_cross(_close_the_cross)
-@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend)
+@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend_pattern)
 @on_one_blas_thread
 def suppress(
     table: Table,
@@ -147,9 +147,9 @@ def suppress(
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
     if isinstance(resist, str) and resist != "matching":
         raise InputError(f"resist {resist!r} is not known.", hint="matching is, and a cg.CountRule.")
-    prepared = _prepared(table, weights, power, prefer, must_publish)
+    prepared = _prepared_to_suppress(table, weights, power, prefer, must_publish)
     table = with_respondents_as_attackers(prepared)  # what changed may drop them
-    forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
+    forced = table.sensitive | _cells_given_to_suppress(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _suppressed_count_table(table, forced, seed, resist)
         if counted is not None:
