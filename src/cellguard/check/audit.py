@@ -315,30 +315,23 @@ def audit(
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     exact = exact or (integer and table.n_cells <= WHOLE_CELLS)
     options: dict[str, Any] = {
-        "exact": exact, "integer": integer, "everywhere": everywhere, "cross": cross, "jobs": jobs,
-        "time_limit_s": deadline.left,
+        "exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs, "time_limit_s": deadline.left,
     }  # fmt: skip
+    seen = release if cross else replace(release, table=table.with_(crosses=()))
     if isinstance(release, Adjustment):
         findings: Sequence[Finding] = [
             _audit_of_adjustment(release, attacker) for attacker in attackers_of_table(table)
         ]
     elif cells_of := clusters_to_audit(table):
-        findings = audited_by_clusters(release, cells_of, _audit_findings, options)
+        findings = audited_by_clusters(seen, cells_of, _audit_findings, options)
     else:
-        findings = _audit_findings(release, **options)
+        findings = _audit_findings(seen, **options)
     return Audit(release=release, findings=tuple(findings), ranges_exact=exact, integer=integer, seconds=now() - begin)
 
 
 @on_one_blas_thread
 def _audit_findings(
-    release: Release,
-    *,
-    exact: bool,
-    integer: bool,
-    everywhere: bool,
-    cross: bool,
-    jobs: int | None,
-    time_limit_s: float,
+    release: Release, *, exact: bool, integer: bool, everywhere: bool, jobs: int | None, time_limit_s: float
 ) -> list[Finding]:
     """Find what the attackers can compute from a release whose tables hang together.
 
@@ -357,7 +350,7 @@ def _audit_findings(
     with remembering_shown():  # what shows a level kept from one group of attackers is tried for the next
         for group in _attackers_audited_together(many):
             findings += _audit_of_many_attackers(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
-    return judged_by_the_cross(release, findings, deadline) if cross else findings
+    return judged_by_the_cross(release, findings, deadline)
 
 
 def _attackers_audited_together(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:

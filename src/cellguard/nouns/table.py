@@ -542,5 +542,5 @@ class Table:
         return table_picture(self)
 
 
-_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts", "crosses"}
 """Fields that change nothing in what respondents know or must not learn."""
