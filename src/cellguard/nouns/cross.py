@@ -41,13 +41,13 @@ def with_the_cross(table: Table) -> Table:
     if cross is None:
         return table
     table = table.with_(crosses=(cross,))
-    more = relations_that_hold(relations_of_the_cross(cross, empty, table.relations), table.values)
-    if not more.shape[0] or not empty.any():
+    if not empty.any():
         return table
     from scipy.sparse import vstack
 
+    more = relations_that_hold(relations_of_the_cross(cross, empty, table.relations), table.values)
     rhs = np.concatenate([table.rhs, np.zeros(more.shape[0])])
-    return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs)
+    return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs) if len(rhs) else table
 
 
 def crosses_of_cells(crosses: Sequence[IntArray], cells: IntArray, n: int) -> tuple[IntArray, ...]:

@@ -7,8 +7,8 @@ only with a movement of the cross behind it.
 
 The true cross is not needed. Any x >= 0 with the true margins will do to begin with: what is possible is convex, and
 does not depend on where one stands in it. Fitting margin after margin to ones (iterative proportional fitting) finds
-the x farthest from all zeros in a few sweeps. Movements of all cells that are looked for are asked together first; one
-program shows most of them, and each of the others has a program of its own.
+the x farthest from all zeros in a few sweeps. Most cells reach their levels by movements that spread over everything by
+its size, which are one linear system; each of the others has a program, and what one shows of other cells counts too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _FITS = 1e-11
 """Relative distance from its margins at which a cross fits."""
 _DENSE = 4_000
 """Relations beyond which a dense factorization takes too long."""
+_FAR = 100.0
+"""A program goes at most so many times as far as it is asked to."""
 _REACHED = 1 - 1e-7
 """Share of a movement that counts as the whole."""
 
@@ -90,9 +92,11 @@ class CrossReach:
                 if furthest[side, cell] >= _REACHED * need[side, cell] or deadline.passed:
                     continue
                 program = program or LinearProgram(LinearModel(self.A, 0.0, 0.0, low, high), WARM)
-                one = np.array([cell])
+                one, far = np.array([cell]), _FAR * need[side, cell]  # where nothing else stops it
+                program.set_bounds(one, np.maximum(low[one], -far), np.minimum(high[one], far))
                 program.set_costs(one, np.array([-sign]))
                 found = program.solve(time_limit_s=deadline.at_least(), duals=False)
+                program.set_bounds(one, low[one], high[one])
                 program.set_costs(one, np.zeros(1))
                 if self._holds(found.x):
                     furthest = np.maximum(furthest, [-found.x[: self.n], found.x[: self.n]])

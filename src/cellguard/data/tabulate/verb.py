@@ -23,7 +23,7 @@ from cellguard.data.tabulate.margins import (
     margins_in_table_order,
     margins_of,
 )
-from cellguard.data.tabulate.opened import library_of_records, open_records
+from cellguard.data.tabulate.opened import Opened, library_of_records, open_records
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import (
     Finest,
@@ -34,6 +34,7 @@ from cellguard.data.tabulate.request import (
     check_facts_of_records,
 )
 from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -196,6 +197,8 @@ def tabulate(
             check_columns_of_records(records.columns(), wanted)
             records.only(where)
         table = work.run(records, description)
+    if not isinstance(data, Opened):  # the tables of a publication are linked, and crossed, when it is assembled
+        table = with_the_cross(table)
     _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
     return table
 
@@ -321,7 +324,6 @@ class _Tabulation:
         self, parts: Sequence[CrossingMargins], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]
     ) -> Table:
         from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
-        from cellguard.nouns.cross import with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = (
@@ -342,4 +344,4 @@ class _Tabulation:
             coordinates=cells,
             **fields,
         )
-        return with_the_cross(table.with_known_zeros(statistics.count == 0) if self.known_zeros else table)
+        return table.with_known_zeros(statistics.count == 0) if self.known_zeros else table
