@@ -33,7 +33,7 @@ from cellguard.data.tabulate.request import (
     check_columns_of_records,
     check_facts_of_records,
 )
-from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.exceptions import InputError, raise_error_of_missing
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -232,7 +232,7 @@ def crossings_to_tabulate(
     out: dict[frozenset[str], tuple[str, ...]] = {}
     for table in tables:
         names = (table,) if isinstance(table, str) else tuple(table)
-        raise_if_missing("dimension", names, dims, place="tables: ")
+        raise_error_of_missing("dimension", names, dims, place="tables: ")
         for subset in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1)):
             out.setdefault(frozenset(subset), subset)
     return list(out.values())
@@ -244,7 +244,7 @@ def largest_crossings_of_records(dims: Sequence[str], crossings: Sequence[Any] |
         return [tuple(dims)]
     sets = [frozenset([c] if isinstance(c, str) else c) for c in crossings]
     for names in sets:
-        raise_if_missing("dimension", names, dims, place="crossings: ")
+        raise_error_of_missing("dimension", names, dims, place="crossings: ")
     most = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
     return [tuple(d for d in dims if d in names) for names in most]
 
@@ -321,7 +321,7 @@ class _Tabulation:
         self, parts: Sequence[CrossingMargins], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]
     ) -> Table:
         from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
-        from cellguard.nouns.cross import with_the_cross
+        from cellguard.nouns.cross import table_with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = (
@@ -342,4 +342,4 @@ class _Tabulation:
             coordinates=cells,
             **fields,
         )
-        return with_the_cross(table.with_known_zeros(statistics.count == 0) if self.known_zeros else table)
+        return table_with_the_cross(table.with_known_zeros(statistics.count == 0) if self.known_zeros else table)
