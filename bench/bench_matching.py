@@ -8,7 +8,7 @@ from figures import figure
 
 from cellguard import generate
 from cellguard.check.attack import CountRule, matching_attack
-from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+from cellguard.methods.suppress.resist import optimal_suppression_of_counts, resist_matching
 
 RULE = CountRule(minimum=5, width=8)
 LIMIT = 50_000_000
@@ -18,7 +18,7 @@ LIMIT = 50_000_000
 def tables(side: int, number: int):
     """Return generated tables that some pattern protects, with their optimal suppression."""
     made = (generate.frequency(seed=seed, rows=side, columns=side) for seed in range(10**6))
-    released = (optimal_counts(table, RULE) for table in made)
+    released = (optimal_suppression_of_counts(table, RULE) for table in made)
     kept = (release for release in released if release.published)
     return [next(kept) for _ in range(number)]
 

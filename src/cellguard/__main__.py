@@ -22,7 +22,7 @@ def console() -> None:
             raise
         code = exit_code_of_interrupt()
     if code == INTERRUPTED:
-        _exit_main_process(code)
+        _exit_after_interrupt(code)
     sys.exit(code)
 
 
@@ -44,7 +44,7 @@ def _guard_main_stdout() -> None:
     os.close(nothing)
 
 
-def _exit_main_process(code: int) -> None:
+def _exit_after_interrupt(code: int) -> None:
     """End the process now, after what was registered for its end.
 
     The interpreter remembers an interrupt that passed through ``exec``, and would end by the signal

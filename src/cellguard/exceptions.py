@@ -26,8 +26,8 @@ from types import TracebackType
 
 __all__ = [
     "AdditivityError", "CellguardError", "FormatError", "InputError", "InternalError", "LevelError",
-    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "errors_of_missing", "place_of_error",
-    "raise_if_missing", "raise_if_unknown",
+    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "errors_of_missing", "place_of_exception",
+    "raise_error_of_missing", "raise_if_unknown",
 ]  # fmt: skip
 
 
@@ -141,10 +141,10 @@ def raise_if_unknown(what: str, word: object, known: Iterable[str], kind: type[C
         raise kind(f"{what} {word!r} is not known.", hint=near or f"known are {', '.join(words)}.")
 
 
-def raise_if_missing(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
+def raise_error_of_missing(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
     """Refuse the first name that is not there; the hint has the nearest one, or some of those that are.
 
-    >>> raise_if_missing("column", ["regoin"], ["region", "size"], place="firms.csv: ")
+    >>> raise_error_of_missing("column", ["regoin"], ["region", "size"], place="firms.csv: ")
     Traceback (most recent call last):
     cellguard.exceptions.UnknownCodeError: firms.csv: there is no column 'regoin'.
     Hint: did you mean 'region'?
@@ -163,7 +163,7 @@ def errors_of_missing(
             yield UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
 
 
-def place_of_error(error: BaseException) -> str:
+def place_of_exception(error: BaseException) -> str:
     """Name the kind and the place of an unexpected error; its text could hold a confidential value."""
     place: TracebackType | None = error.__traceback__
     here = "an unknown place"

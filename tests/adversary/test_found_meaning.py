@@ -13,7 +13,7 @@ from adversary.campaign import run_case
 from adversary.generator import case
 from cellguard.check.coverage import coverage
 from cellguard.cli import main
-from cellguard.nouns.levels import with_respondents_as_attackers
+from cellguard.nouns.levels import table_with_respondent_attackers
 
 LEAVES = [[20, 50, 10], [8, 19, 22], [17, 32, 12]]
 
@@ -49,7 +49,7 @@ def test_describing_one_attacker_does_not_dismiss_the_others(method):
 def test_asking_for_respondents_finds_them():
     """``insiders=True`` said that they were among the attackers, and nobody had looked for them."""
     table = cg.tabulate(firms(), ["r", "s"], "x").apply(cg.MinFrequency(3))
-    asked, usual = (with_respondents_as_attackers(t).attackers for t in (table.with_(insiders=True), table))
+    asked, usual = (table_with_respondent_attackers(t).attackers for t in (table.with_(insiders=True), table))
     assert len(usual) > 1
     assert [a.name for a in asked] == [a.name for a in usual]
 
@@ -92,7 +92,7 @@ def test_respondents_of_linked_tables_are_who_they_are(holding, way):
     assert (table.counts == count).all()
     known = [
         dict(zip(a.cells.tolist(), a.lb.tolist(), strict=True))
-        for a in with_respondents_as_attackers(table).attackers[1:]
+        for a in table_with_respondent_attackers(table).attackers[1:]
     ]
     assert len(known) > 4
     for attacker in known:  # everybody knows what one respondent knows, and not what two know

@@ -13,7 +13,7 @@ from cellguard.cli import main
 from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.read import read_job
 from cellguard.publish.tables import tabulated_by_job
-from cellguard.web.released import released_cells
+from cellguard.web.released import released_cells_for_browser
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_the_page_reads_each_indicator_from_its_columns(wide):
     public = protect_wide(wide, "suppress")
     file = read_job(wide / "job.toml")
     table = flagged_by_job(tabulated_by_job(file), file)
-    shown, _ = released_cells(table, public, file.job)
+    shown, _ = released_cells_for_browser(table, public, file.job)
     rows = rows_of(public / "cells.csv")
     for part in table.parts:
         column = part.column_in_sheet("value")

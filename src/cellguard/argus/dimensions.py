@@ -11,7 +11,7 @@ from cellguard._io.argus.rda import Variable
 from cellguard._io.outline import parse_hrc
 from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
-from cellguard.nouns.trees import tree_of_outline
+from cellguard.nouns.trees import code_tree_of_lines
 
 __all__ = ["Dimension", "batch_file_in_any_case", "dimension_of", "recoded_dimension"]
 
@@ -41,7 +41,7 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
     labels = _labels_of_batch_codes(variable, folder)
     if variable.hierarchical and variable.hierarchy:
         lines = parse_hrc(folder / variable.hierarchy, variable.lead)
-        pairs, _ = tree_of_outline([(depth, code.strip(), label) for depth, code, label in lines], total)
+        pairs, _ = code_tree_of_lines([(depth, code.strip(), label) for depth, code, label in lines], total)
     elif variable.hierarchical and variable.levels:
         pairs = _pairs_of_dimension_codes(Hierarchy.from_digits(seen, variable.levels, total=total))
     else:

@@ -23,7 +23,7 @@ from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.by_clusters import audited_by_clusters, clusters_to_audit
 from cellguard.check.cross import judged_by_the_cross
-from cellguard.check.read_release import check_release
+from cellguard.check.read_release import check_release_to_audit
 from cellguard.check.witnesses import Proof, attackers_to_audit, write_witnesses
 from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
@@ -33,7 +33,7 @@ from cellguard.nouns.levels import (
     attackers_of_table,
     movement_levels,
     required_levels,
-    with_respondents_as_attackers,
+    table_with_respondent_attackers,
 )
 from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.table import Table
@@ -97,7 +97,7 @@ class Finding:
         Attackers may share witnesses: give their tables, once made by :meth:`tables`, to each.
         """
         cells, low, high = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
-        low_share, high_share = (None if x is None else _fractions_for_proof(x[self.safe]) for x in self.shares)
+        low_share, high_share = (None if x is None else _fractions_for_audit_proof(x[self.safe]) for x in self.shares)
         return Proof(
             attacker=self.attacker.name, cells=cells, low=low, high=high, low_share=low_share, high_share=high_share,
             tables=self.tables(table) if tables is None else tables,
@@ -109,11 +109,11 @@ class Finding:
             return []
         rows = [self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0])]
         moving = np.array(sorted({i for moved in rows for i in moved}), np.int64)
-        a = dict(zip(moving.tolist(), _fractions_for_proof(table.values[moving]), strict=True))
+        a = dict(zip(moving.tolist(), _fractions_for_audit_proof(table.values[moving]), strict=True))
         return [{i: a[i] + m for i, m in moved.items()} for moved in rows]
 
 
-def _fractions_for_proof(numbers: FloatArray) -> list[Fraction]:
+def _fractions_for_audit_proof(numbers: FloatArray) -> list[Fraction]:
     """Return numbers as they are printed, so that 0.1 is a tenth; each different one is converted once."""
     different, place = np.unique(numbers, return_inverse=True)
     exact = [Fraction(repr(x)) for x in different.tolist()]
@@ -227,7 +227,7 @@ class Audit:
         if not self.ranges_exact:
             raise InputError("midpoints need exact ranges.", hint="audit(release, exact=True).")
         known = [f for f in self.findings if not f.attacker.derived]  # of respondents only verdicts are computed
-        place = np.concatenate([_audited_midpoints(f, self.release.table) for f in known] or [np.zeros(0)])
+        place = np.concatenate([_audit_of_midpoints(f, self.release.table) for f in known] or [np.zeros(0)])
         place = place[np.isfinite(place)]
         near = 1e-4
         classes = {
@@ -306,8 +306,8 @@ def audit(
     """
     begin, deadline = now(), Deadline.after(time_limit_s)
     if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
-        release = replace(release, table=with_respondents_as_attackers(release.table))
-    check_release(release)
+        release = replace(release, table=table_with_respondent_attackers(release.table))
+    check_release_to_audit(release)
     table = release.table
     if integer is None:
         integer = table.integer
@@ -323,14 +323,14 @@ def audit(
             _audit_of_adjustment(release, attacker) for attacker in attackers_of_table(table)
         ]
     elif cells_of := clusters_to_audit(table):
-        findings = audited_by_clusters(seen, cells_of, _audit_findings, options)
+        findings = audited_by_clusters(seen, cells_of, _audit_of_connected_release, options)
     else:
-        findings = _audit_findings(seen, **options)
+        findings = _audit_of_connected_release(seen, **options)
     return Audit(release=release, findings=tuple(findings), ranges_exact=exact, integer=integer, seconds=now() - begin)
 
 
 @on_one_blas_thread
-def _audit_findings(
+def _audit_of_connected_release(
     release: Release, *, exact: bool, integer: bool, everywhere: bool, jobs: int | None, time_limit_s: float
 ) -> list[Finding]:
     """Find what the attackers can compute from a release whose tables hang together.
@@ -466,7 +466,7 @@ def _audit_of_adjustment(release: Adjustment, attacker: Attacker) -> Finding:
     )
 
 
-def _audited_midpoints(finding: Finding, table: Table) -> FloatArray:
+def _audit_of_midpoints(finding: Finding, table: Table) -> FloatArray:
     """Place of the middle of each range when its width is 100 and the truth is 0; NaN where it has no middle."""
     a = table.values[finding.cells]
     with np.errstate(invalid="ignore", divide="ignore"):

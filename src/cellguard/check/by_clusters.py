@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import IntArray
-from cellguard.nouns.clusters import run_clusters
+from cellguard.nouns.clusters import run_clusters_of_tables
 from cellguard.nouns.distinct_cells import cells_of_clusters, restricted
 from cellguard.nouns.levels import Levels, attackers_of_table
 from cellguard.nouns.release import Release
@@ -54,7 +54,7 @@ def audited_by_clusters(
     with nullcontext() if jobs is None else parallel_config(n_jobs=jobs):  # None is what somebody around us says
         inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
         tasks = ((k, _release_audited_in_cluster(release, cells_of[k]), dict(inner)) for k in order)
-        found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))
+        found = dict(run_clusters_of_tables(judge, (), tasks, np.array([work[k] for k in order]), inner))
     return _audit_joined_over_clusters(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
 
 
@@ -138,14 +138,14 @@ def _audit_witnesses_stacked(parts: Sequence[tuple[ExactMovements, IntArray, int
         # several lists of one cluster may count in different fractions: those that differ are written out
         taken = np.isin(np.arange(len(cells)), k.indices)
         if (taken & counted[cells] & (denominator[cells] != own)).any():
-            careful |= {start + r: _witness_in_whole(made.row(r), cells) for r in range(k.shape[0])}
+            careful |= {start + r: _audit_witness_in_whole(made.row(r), cells) for r in range(k.shape[0])}
             rows.append(csr_array((k.shape[0], n), dtype=np.int64))
             continue
         denominator[cells[taken]], counted[cells[taken]] = own[taken], True
-        careful |= {start + r: _witness_in_whole(moved, cells) for r, moved in made.careful.items()}
+        careful |= {start + r: _audit_witness_in_whole(moved, cells) for r, moved in made.careful.items()}
         rows.append(csr_array((k.data, cells[k.indices], k.indptr), shape=(k.shape[0], n)))
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator, careful=careful)
 
 
-def _witness_in_whole(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
+def _audit_witness_in_whole(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
     return {int(cells[cell]): by for cell, by in moved.items()}

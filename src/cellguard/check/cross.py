@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from cellguard._engine.ranges.cross_reach import CrossReach
     from cellguard.check.audit import Finding
 
-__all__ = ["judged_by_the_cross", "reach_of_the_cross"]
+__all__ = ["judged_by_the_cross", "reach_audited_with_cross"]
 
 _MET = 1 - 1e-6
 """Share of a level at which programs in floating point meet it."""
 
 
-def reach_of_the_cross(release: Release) -> CrossReach | None:
+def reach_audited_with_cross(release: Release) -> CrossReach | None:
     """Return what tells how far cells of a release can move with their cross; None where that tells nothing more."""
     from cellguard._engine.ranges.cross_reach import CrossReach
 
@@ -40,13 +40,13 @@ def judged_by_the_cross(release: Release, findings: Sequence[Finding], deadline:
     """Return the findings, with cells that are closer than their levels because of the cross as not safe."""
     if not release.table.crosses or not any(f.safe.any() for f in findings if not f.attacker.derived):
         return list(findings)
-    reach = reach_of_the_cross(release)
+    reach = reach_audited_with_cross(release)
     if reach is None:
         return list(findings)
-    return [f if f.attacker.derived else _judged_by_reach(release, f, reach, deadline) for f in findings]
+    return [f if f.attacker.derived else _audit_finding_with_cross(release, f, reach, deadline) for f in findings]
 
 
-def _judged_by_reach(release: Release, finding: Finding, reach: CrossReach, deadline: Deadline) -> Finding:
+def _audit_finding_with_cross(release: Release, finding: Finding, reach: CrossReach, deadline: Deadline) -> Finding:
     """Return the finding of one attacker: what is safe without the cross must be so with it."""
     a = release.table.values
     lo, hi = release.published_bounds(finding.attacker)

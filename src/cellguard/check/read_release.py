@@ -27,7 +27,7 @@ from cellguard.nouns.trees import nearest_codes_of_tree
 if TYPE_CHECKING:
     from cellguard._io.release_columns import PublishedColumns
 
-__all__ = ["check_release", "read_release"]
+__all__ = ["check_release_to_audit", "read_release"]
 
 _HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "a", "b", "c", "d", "true", "yes", "1"}
 """Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
@@ -88,12 +88,12 @@ def read_release(
         how = how.completed(Path(path))
     read = partial(_read_release_file, how=how, ignore=ignore, marks_only=marks_only)
     if isinstance(path, Mapping) or (table.dimensions and Path(path).is_dir()):
-        from cellguard.check.read_tables import linked_tables_of_folder, read_tables, release_files_of_tables
+        from cellguard.check.read_tables import linked_tables_to_read, read_tables, release_files_to_read
 
         if table.parts or isinstance(path, Mapping):
-            release = read_tables(table, release_files_of_tables(table.parts or (), path), read)
+            release = read_tables(table, release_files_to_read(table.parts or (), path), read)
         else:
-            release = replace(read_tables(*linked_tables_of_folder(table, Path(path)), read), table=table)
+            release = replace(read_tables(*linked_tables_to_read(table, Path(path)), read), table=table)
     else:
         release = read(table, Path(path))
     return _read_rounding_with_kept(release, how.keep) if isinstance(release, Rounding) else release
@@ -115,7 +115,7 @@ def _read_release_file(
 
         published = read_release_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, published, marks_only).release(how)
-    return _release_as_read(table, "suppress", suppressed=_read_release_of_solver(table, path) | table.sensitive)
+    return _release_as_read(table, "suppress", suppressed=_read_release_of_indices(table, path) | table.sensitive)
 
 
 def _read_rounding_with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
@@ -139,7 +139,7 @@ def _release_as_read(table: Table, method: str, **published: Any) -> Release:
     return kinds[method](table=table, status=Status.FEASIBLE, objective=0.0, options={"source": "file"}, **published)
 
 
-def _read_release_of_solver(table: Table, path: Path) -> BoolArray:
+def _read_release_of_indices(table: Table, path: Path) -> BoolArray:
     """Read indices of suppressed cells, one per line."""
     from cellguard._io.files import read_bytes
 
@@ -179,7 +179,7 @@ class _PublishedFile:
         method = how.method
         if self.lower is not None or self.upper is not None:
             return self._intervals(method)
-        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blanks_as_read(self.value)
+        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _read_release_blanks(self.value)
         if method is None:
             method = "suppress" if self.status is not None or blank.any() else _method_told_with_release(how)
         if method == "suppress":
@@ -201,8 +201,8 @@ class _PublishedFile:
             for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
         )
         if self.value is not None:
-            _refuse(self.table, ~_blanks_as_read(self.value) & (low != high), "has an interval, and a value beside it.",
-                    f"{_PUBLISHED}.")  # fmt: skip
+            both = ~_read_release_blanks(self.value) & (low != high)
+            _refuse(self.table, both, "has an interval, and a value beside it.", f"{_PUBLISHED}.")
         return _release_as_read(self.table, "intervals", lower=low, upper=high)
 
     def _suppression(self, blank: BoolArray) -> Release:
@@ -235,7 +235,7 @@ class _PublishedFile:
         return np.array([mark.lower() in _HIDDEN for mark in status])
 
 
-def _blanks_as_read(words: list[str]) -> BoolArray:
+def _read_release_blanks(words: list[str]) -> BoolArray:
     from cellguard._io.release_columns import BLANKS
 
     return np.array([word.lower() in BLANKS for word in words])
@@ -340,7 +340,7 @@ def _read_release_numbers(table: Table, path: Path, words: list[str], blank: flo
 # ---------------------------------------------------------------------- does the release fit its table?
 
 
-def check_release(release: Release) -> None:
+def check_release_to_audit(release: Release) -> None:
     """Refuse a release that does not fit its table or contradicts it (:class:`ReleaseError`)."""
     table = release.table
     for name, array in release.cell_arrays().items():
@@ -370,14 +370,14 @@ def check_release(release: Release) -> None:
         _refuse(table, ~((lo <= table.values + slack) & (hi >= table.values - slack)),
                 "the published interval does not contain the true value.")  # fmt: skip
     if isinstance(release, Rounding):
-        _check_release_multiples(release)
+        _check_multiples_to_audit(release)
     elif isinstance(release, Adjustment | Perturbation):
-        _check_release_sums(table, published)
+        _check_sums_to_audit(table, published)
     elif isinstance(release, Intervals):
         _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
 
 
-def _check_release_multiples(release: Rounding) -> None:
+def _check_multiples_to_audit(release: Rounding) -> None:
     """Refuse a rounded table with a number that is no multiple of its base, or that does not add up exactly."""
     from cellguard._engine.numbers.multiples import decimals_of_numbers, numbers_off_base, whole_number_residuals
 
@@ -388,19 +388,19 @@ def _check_release_multiples(release: Rounding) -> None:
             "is this the base with which the table was rounded?")  # fmt: skip
     residual = whole_number_residuals(table.relations, table.rhs, release.values, digits)
     if residual is None:
-        _check_release_sums(table, release.values)
+        _check_sums_to_audit(table, release.values)
     elif (bad := residual != 0).any():
-        _refuse_release_sums(table, bad, int(np.argmax(bad)))
+        _refuse_sums_to_audit(table, bad, int(np.argmax(bad)))
 
 
-def _check_release_sums(table: Table, published: FloatArray) -> None:
+def _check_sums_to_audit(table: Table, published: FloatArray) -> None:
     residual, allowed = additivity_residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():
-        _refuse_release_sums(table, bad, int(np.argmax(np.abs(residual) - allowed)))
+        _refuse_sums_to_audit(table, bad, int(np.argmax(np.abs(residual) - allowed)))
 
 
-def _refuse_release_sums(table: Table, bad: BoolArray, worst: int) -> None:
+def _refuse_sums_to_audit(table: Table, bad: BoolArray, worst: int) -> None:
     raise ReleaseError(
         f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
         f"the worst is {table.relation_label(worst)}.",

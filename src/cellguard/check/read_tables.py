@@ -22,14 +22,14 @@ from cellguard.nouns.sheets import file_name_of_sheet
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["linked_tables_of_folder", "read_tables", "release_files_of_tables"]
+__all__ = ["linked_tables_to_read", "read_tables", "release_files_to_read"]
 
 _ENDINGS = (".csv", ".parquet", ".csv.gz", ".tab", ".tsv")
 Pair = tuple[Part, Release]
 """A table and what was published of it."""
 
 
-def release_files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
+def release_files_to_read(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
     """Return the file of each table: as they are named, or as they are called in a folder."""
     if isinstance(given, Mapping):
         known = [*(part.name for part in parts), *(part.sheet for part in parts if part.sheet)]
@@ -55,7 +55,7 @@ def release_files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[s
     return found
 
 
-def linked_tables_of_folder(table: Table, folder: Path) -> tuple[Table, dict[str, Path]]:
+def linked_tables_to_read(table: Table, folder: Path) -> tuple[Table, dict[str, Path]]:
     """Return a table of linked ones with those that a folder shows of it apart, and their files.
 
     One file, named like the table, has all cells. Every other file shows those that are at the total of the
@@ -69,7 +69,7 @@ def linked_tables_of_folder(table: Table, folder: Path) -> tuple[Table, dict[str
     for path in paths:
         shown = {name.strip().lstrip("'").lower() for name in read_frame(path)}
         dims = [d for d, name in enumerate(table.dimensions) if name.lower() in shown]
-        parts.append(_part_of_linked(table, path.name, dims))
+        parts.append(_linked_part_as_read(table, path.name, dims))
     whole = [part for part in parts if len(part.cells) == table.n_cells]
     if not whole:
         hint = "name the file; of linked tables one with all cells is needed, of a publication one for each table."
@@ -78,7 +78,7 @@ def linked_tables_of_folder(table: Table, folder: Path) -> tuple[Table, dict[str
     return table.with_(parts=tuple(parts)), {path.name: path for path in paths}
 
 
-def _part_of_linked(table: Table, name: str, dims: list[int]) -> Part:
+def _linked_part_as_read(table: Table, name: str, dims: list[int]) -> Part:
     """Return the cells that are at the total of all but some dimensions, as a table of these."""
     others = [d for d in range(len(table.dimensions)) if d not in dims]
     cells = np.flatnonzero(~table.coordinates[:, others].any(axis=1))
@@ -108,7 +108,9 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
         own = part.table if np.array_equal(values, part.table.values) else part.table.with_(values=values)
         path = files[part.name]
         beside = [other for other in table.parts or () if other is not part and files[other.name] == path]
-        pairs.append((part, read(own, path, columns=_columns_of_indicator(path, part, beside) if beside else None)))
+        pairs.append(
+            (part, read(own, path, columns=_indicator_columns_as_read(path, part, beside) if beside else None))
+        )
     kinds = {release.method for _, release in pairs}
     if len(kinds) > 1:
         raise ReleaseError(f"the tables were made by different methods: {', '.join(sorted(kinds))}.")
@@ -123,7 +125,7 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
     return replace(first, table=table, **changed)
 
 
-def _columns_of_indicator(path: Path, part: Part, beside: Sequence[Part]) -> dict[str, Any]:
+def _indicator_columns_as_read(path: Path, part: Part, beside: Sequence[Part]) -> dict[str, Any]:
     """Return a file with several indicators as one of them has it; what belongs to none of them stays."""
     from cellguard._io.frames import read_frame
 

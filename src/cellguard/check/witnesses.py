@@ -22,7 +22,7 @@ import numpy as np
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import IntArray
-from cellguard.check.read_release import check_release
+from cellguard.check.read_release import check_release_to_audit
 from cellguard.exceptions import FormatError, ReleaseError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import (
@@ -30,7 +30,7 @@ from cellguard.nouns.levels import (
     attackers_of_table,
     movement_levels,
     required_levels,
-    with_respondents_as_attackers,
+    table_with_respondent_attackers,
 )
 from cellguard.nouns.release import Adjustment, Release
 
@@ -97,7 +97,7 @@ def attackers_to_audit(release: Release, *, everywhere: bool = True) -> list[tup
     asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of_table(table)]
     if not everywhere or not any(a.derived for a, _ in asked):
         return asked
-    part = _parts_touched_by_attackers(release)
+    part = _parts_to_audit_together(release)
     out = []
     for attacker, need in asked:
         if attacker.derived:
@@ -108,7 +108,7 @@ def attackers_to_audit(release: Release, *, everywhere: bool = True) -> list[tup
     return out
 
 
-def _parts_touched_by_attackers(release: Release) -> IntArray:
+def _parts_to_audit_together(release: Release) -> IntArray:
     """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
     table = release.table
     lo, hi = release.published_bounds()
@@ -127,7 +127,8 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     """Check by exact arithmetic, without a solver, that the proofs show a release safe.
 
     What is published must first be a release of its kind: it contains the truth, adds up, keeps to the known
-    bounds, is made of multiples (:func:`cellguard.check.read_release.check_release`). No proof is about anything else.
+    bounds, is made of multiples (:func:`cellguard.check.read_release.check_release_to_audit`). No proof is about
+    anything else.
 
     Parameters
     ----------
@@ -139,12 +140,12 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
         Whether the tables must hold whole numbers only; those of a table of counts must in any case.
     """
     try:
-        check_release(release)
+        check_release_to_audit(release)
     except ReleaseError as error:
         return Verification(checked=0, tables=0, problems=(error.message,))
     if isinstance(release, Adjustment):
-        return _adjustment_as_own_witness(release)
-    release = replace(release, table=with_respondents_as_attackers(release.table))
+        return _verify_release_as_witness(release)
+    release = replace(release, table=table_with_respondent_attackers(release.table))
     table = release.table
     integer = integer or table.integer
     by_name = {proof.attacker: proof for proof in proofs}
@@ -264,7 +265,7 @@ def _witness_in_interval(value: Fraction, lo: float, hi: float) -> bool:
     )
 
 
-def _adjustment_as_own_witness(release: Adjustment) -> Verification:
+def _verify_release_as_witness(release: Adjustment) -> Verification:
     """Every sensitive cell at least its level away from the truth: the release is its own witness."""
     table = release.table
     keep = 1 - LEVEL_TOLERANCE

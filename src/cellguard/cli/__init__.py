@@ -20,7 +20,7 @@ import typer
 from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, was_interrupted
 from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
 from cellguard.cli._start import start_quickly
-from cellguard.exceptions import CellguardError, InternalError, place_of_error
+from cellguard.exceptions import CellguardError, InternalError, place_of_exception
 from cellguard.methods.registry import METHODS
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
         if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
             return exit_code_of_interrupt()
-        return _exit_code_of_internal_error(InternalError(place_of_error(error)), error, as_json)
+        return _exit_code_of_internal_error(InternalError(place_of_exception(error)), error, as_json)
     return 0
 
 

@@ -143,7 +143,7 @@ class ReleaseAsked:
     def read(self, table_path: Path, path: Path) -> Release:
         """Read the table, and what was published of it."""
         from cellguard.check.read_release import read_release
-        from cellguard.methods.options import margins_of_method_option, read_method_bases
+        from cellguard.methods.options import bases_of_method_option, margins_of_method_option
 
         table = TableAsked(
             path=table_path, levels=self.levels, bounds=self.bounds, insiders=self.insiders, whole=self.integer
@@ -152,7 +152,7 @@ class ReleaseAsked:
             table.load(),
             path,
             method=self.method,
-            base=None if self.base is None else read_method_bases(self.base),
+            base=None if self.base is None else bases_of_method_option(self.base),
             step=self.step,
             distance=self.distance,
             keep_multiples=self.keep_multiples,

@@ -64,11 +64,11 @@ def print_summary(title: str, summary: Mapping[str, Any], *, as_json: bool, **in
 
 def printed_in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return a summary for people: a gap in per cent, or that there is none to tell."""
-    from cellguard.nouns.figures import percentage
+    from cellguard.nouns.figures import figure_in_per_cent
 
     shown = dict(summary)
     if "gap" in shown:
-        shown["gap"] = percentage(float("nan") if shown["gap"] is None else float(shown["gap"]))
+        shown["gap"] = figure_in_per_cent(float("nan") if shown["gap"] is None else float(shown["gap"]))
     if "status" in shown:
         shown["status"] = str(shown["status"]).replace("_", " ")
     return shown

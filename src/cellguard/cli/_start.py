@@ -11,7 +11,7 @@ from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["put_off_at_start", "stand_in_at_start", "start_quickly", "uncollected_start"]
+__all__ = ["put_off_at_command_start", "stand_in_at_start", "start_quickly", "uncollected_start"]
 
 _UNUSED = ("numpy.f2py", "numpy.testing", "numpy.polynomial")
 """What scipy has numpy load by looking at all its names; other libraries load as much again."""
@@ -24,10 +24,10 @@ def start_quickly(*, asks_for_help: bool, verb: bool) -> None:
         stand_in_at_start("rich.traceback", "Traceback")
     elif verb:
         for name in _UNUSED:
-            put_off_at_start(name)
+            put_off_at_command_start(name)
 
 
-def put_off_at_start(name: str) -> None:
+def put_off_at_command_start(name: str) -> None:
     """Let a module be loaded when something of it is asked for, not when it is imported.
 
     scipy looks at every name of numpy once, and so imports numpy's compiler of Fortran and its tests: a third of the

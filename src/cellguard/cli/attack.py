@@ -59,13 +59,17 @@ def command(
         table = TableAsked(path=path, levels=levels).load()
         if release is None:
             print_note(f"{path}: adjusting with {norm} ...", quiet=quiet)
-        adjusted = _adjusted_by_options(table, release, made, {"integer": False if real else None, "seed": seed + 1})
+        adjusted = _adjustment_on_command_line(
+            table, release, made, {"integer": False if real else None, "seed": seed + 1}
+        )
         told = {} if scenario == "decimals" else knows
         found = attack(adjusted, scenario, replications=replications, seed=seed, n_jobs=jobs, **told)
     print_summary(f"{path.name}: scenario {scenario}", found.summary(), as_json=as_json)
 
 
-def _adjusted_by_options(table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]) -> Release:
+def _adjustment_on_command_line(
+    table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]
+) -> Release:
     """Return the adjusted table of a file, or one that is made here."""
     from dataclasses import replace
 

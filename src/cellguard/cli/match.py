@@ -63,7 +63,7 @@ def command(
         table = TableAsked(path=path).load()
         rule = _count_rule_of_options(table, minimum, width, zeros=zeros, loss=loss, order=order)
         print_note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
-        suppression, algorithm = _suppression_of_options(table, rule, release, resist, seed)
+        suppression, algorithm = _suppression_on_command_line(table, rule, release, resist, seed)
         if not suppression.published:
             raise NoSafeReleaseError(f"nothing to attack: {suppression.explanation}", hint="lower the width.")
         algorithm = algorithm if knows in (None, "algorithm") and not resist else None
@@ -89,13 +89,13 @@ def _count_rule_of_options(table: Table, minimum: int | None, width: int | None,
     return CountRule(minimum=minimum, width=width, **options)
 
 
-def _suppression_of_options(
+def _suppression_on_command_line(
     table: Table, rule: CountRule, release: Path | None, resist: bool, seed: int
 ) -> tuple[Suppression, Callable[[Table], BoolArray] | None]:
     """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
     from cellguard.check.attack.counts import matching_grid_of
     from cellguard.check.read_release import read_release
-    from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+    from cellguard.methods.suppress.resist import optimal_suppression_of_counts, resist_matching
     from cellguard.methods.suppress.verb import suppress
     from cellguard.nouns.release import Suppression
 
@@ -106,7 +106,7 @@ def _suppression_of_options(
     if resist:
         return resist_matching(table, rule, seed=seed or None), None
     if matching_grid_of(table, table.sensitive) is not None:
-        return optimal_counts(table, rule), None
+        return optimal_suppression_of_counts(table, rule), None
 
     def algorithm(candidate: Table) -> Any:
         return suppress(candidate, method="heuristic", rounds=0, seed=seed, time_limit_s=3600.0).suppressed

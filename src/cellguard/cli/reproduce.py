@@ -120,7 +120,7 @@ def _print_reproduction(report: Any) -> None:
         for name in names:
             grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
         for row in report.rows:
-            grid.add_row(*(_printed_experiment_figure(row.get(name)) for name in names))
+            grid.add_row(*(_figure_printed_on_terminal(row.get(name)) for name in names))
         console.print(grid)
     for line in report.skipped:
         console.print(line, style="yellow")
@@ -128,7 +128,7 @@ def _print_reproduction(report: Any) -> None:
         console.print(report.remark, style="dim")
 
 
-def _printed_experiment_figure(value: Any) -> str:
+def _figure_printed_on_terminal(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

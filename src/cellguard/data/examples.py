@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, FloatArray
-from cellguard.exceptions import raise_if_missing
+from cellguard.exceptions import raise_error_of_missing
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.release import Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table
@@ -297,5 +297,5 @@ def load(name: str) -> Table:
     >>> load("castro2004-figure1")
     Table(20 cells, 9 relations, 4 sensitive)
     """
-    raise_if_missing("example", [name], TABLES)
+    raise_error_of_missing("example", [name], TABLES)
     return TABLES[name]()

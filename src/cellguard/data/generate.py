@@ -17,7 +17,7 @@ import numpy as np
 
 from cellguard._engine.space.cell_grid import sums_on_cell_grid
 from cellguard._types import Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.exceptions import InputError, raise_error_of_missing
 from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
@@ -442,7 +442,7 @@ def generate(kind: str, seed: int = 0, **sizes: Any) -> Table:
     >>> generate("cube", seed=3, sides=(4, 4))
     Table(25 cells, 10 relations, 0 sensitive)
     """
-    raise_if_missing("kind", [kind], KINDS)
+    raise_error_of_missing("kind", [kind], KINDS)
     known = [name for name in inspect.signature(KINDS[kind]).parameters if name != "seed"]
-    raise_if_missing("size", sizes, known, place=f"kind {kind!r}: ")
+    raise_error_of_missing("size", sizes, known, place=f"kind {kind!r}: ")
     return KINDS[kind](seed, **sizes)

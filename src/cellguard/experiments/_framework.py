@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.exceptions import InputError, raise_error_of_missing
 
 __all__ = [
     "Done",
@@ -89,7 +89,7 @@ class Experiment:
 
     def chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option, those that were given instead of what is chosen unless told."""
-        raise_if_missing("option", given, self.options, place=f"{self.name}: ")
+        raise_error_of_missing("option", given, self.options, place=f"{self.name}: ")
         return {
             name: _option_of_experiment(default, given.get(name, default), name)
             for name, default in self.options.items()

@@ -28,7 +28,7 @@ from cellguard.experiments._framework import (
     row_beside_paper,
 )
 from cellguard.methods.adjust.verb import PLAIN, adjust
-from cellguard.methods.intervals.verb import intervals, positions_in_intervals
+from cellguard.methods.intervals.verb import intervals, positions_in_protection_intervals
 from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
@@ -139,7 +139,7 @@ def _run_midpoints_experiment(work: Figures) -> Figures:
     out: Figures = {"status": str(release.status)}
     if release.published:
         cells, low, high = audit(release, exact=True).ranges["external"]
-        out |= {"cells": len(cells), "position": positions_in_intervals(table.values[cells], low, high)}
+        out |= {"cells": len(cells), "position": positions_in_protection_intervals(table.values[cells], low, high)}
     return out | {"cpu_s": time.process_time() - begin}
 
 

@@ -24,7 +24,7 @@ from cellguard.experiments._framework import (
     figures_of_paper,
     row_beside_paper,
 )
-from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_matching
+from cellguard.methods.suppress.resist import SPREADS, optimal_suppression_of_counts, resist_matching
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
@@ -68,7 +68,7 @@ def _units_of_minami2019_tables(settings: Settings) -> Units:
 
 def _run_minami2019_table(work: Figures) -> Figures:
     table = _minami2019_table(work["cells"], work["seed"])
-    leaks = optimal_counts(table, _RULE)
+    leaks = optimal_suppression_of_counts(table, _RULE)
     if not leaks.published:
         return {"infeasible": True, "primaries": int(table.sensitive.sum())}
     return {
@@ -106,7 +106,7 @@ def _minami2019_without_zeros(table: Table, attacked: Callable[[Suppression], Fi
     other = other.with_(
         lb=np.where(inner, 1.0, 0.0), fixed=~inner, sensitive=table.sensitive, sliding=table.sliding
     )  # the same cells: a zero becomes a one, which is sensitive too
-    release = optimal_counts(other, _RULE)
+    release = optimal_suppression_of_counts(other, _RULE)
     return attacked(release) if release.published else None
 
 
@@ -287,7 +287,7 @@ def _run_minami2019_figure7(work: Figures) -> Figures:
     begin = time.process_time()
     found: dict[str, list[int]] = {}
     for k in range(work["tables"]):
-        release = optimal_counts(_minami2019_table(work["cells"], work["seed"] + k), _RULE)
+        release = optimal_suppression_of_counts(_minami2019_table(work["cells"], work["seed"] + k), _RULE)
         grid = matching_grid_of(release.table, release.suppressed) if release.published else None
         if grid is not None:
             pattern = grid.pattern(release.suppressed)

@@ -13,7 +13,7 @@ from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError
 from cellguard.methods.method import Method
 from cellguard.methods.registry import METHODS, method_called
-from cellguard.nouns.publication import Publication, required_table
+from cellguard.nouns.publication import Publication, table_given_to_verb
 from cellguard.nouns.release import Intervals, Release
 from cellguard.nouns.table import Table
 
@@ -97,7 +97,7 @@ def compare(
     progress
         Called with the name of each method when it starts.
     """
-    table = required_table(table, "compare")
+    table = table_given_to_verb(table, "compare")
     wanted = [method_called(name) for name in (METHODS if methods is None else methods)]
     rows, releases = [], {}
     for method in wanted:
@@ -150,8 +150,8 @@ def measured_for_comparison(
     width = np.minimum(hi - lo, np.where(np.isfinite(reach), reach, 2.0 * np.abs(a)))
     ranges = {}
     if method.by_ranges:
-        ranges = _ranges_compared(audit)
-        ranges["interval_pct"] = 100.0 * _compared_or_nan(np.mean, width[positive] / a[positive])
+        ranges = _widths_of_compared_method(audit)
+        ranges["interval_pct"] = 100.0 * _method_figure_or_nan(np.mean, width[positive] / a[positive])
     return _comparison_row(
         method.name,
         str(release.status),
@@ -166,11 +166,11 @@ def measured_for_comparison(
     )
 
 
-def _compared_or_nan(figure: Callable[[FloatArray], Any], numbers: FloatArray) -> float:
+def _method_figure_or_nan(figure: Callable[[FloatArray], Any], numbers: FloatArray) -> float:
     return float(figure(numbers)) if len(numbers) else float("nan")
 
 
-def _ranges_compared(audit: Audit) -> dict[str, float]:
+def _widths_of_compared_method(audit: Audit) -> dict[str, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:
@@ -182,4 +182,7 @@ def _ranges_compared(audit: Audit) -> dict[str, float]:
         shares.append(width[counts] / a[counts])
         ratios.append(width[asked > 0] / asked[asked > 0])
     share, ratio = np.concatenate(shares), np.concatenate(ratios)
-    return {"range_pct": 100.0 * _compared_or_nan(np.mean, share), "range_to_level": _compared_or_nan(np.min, ratio)}
+    return {
+        "range_pct": 100.0 * _method_figure_or_nan(np.mean, share),
+        "range_to_level": _method_figure_or_nan(np.min, ratio),
+    }

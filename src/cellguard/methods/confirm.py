@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from cellguard._types import IntArray
-from cellguard.check.read_release import check_release
-from cellguard.methods.cross import audit_without_the_cross
+from cellguard.check.read_release import check_release_to_audit
+from cellguard.methods.cross import audit_what_method_planned
 from cellguard.methods.demands import demanded_levels
 from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels
@@ -30,9 +30,9 @@ def cells_not_confirmed(release: Release, limits: Limits) -> list[IntArray]:
     numbers are possible; the audit does not. What it cannot decide within the limits counts as missed.
     """
     if not any(len(need.cells) for need in demanded_levels(release.table)):
-        check_release(release)
+        check_release_to_audit(release)
         return []
-    found = audit_without_the_cross(release, everywhere=False, time_limit_s=limits.last_word.at_least())
+    found = audit_what_method_planned(release, everywhere=False, time_limit_s=limits.last_word.at_least())
     cells = [finding.cells[~finding.safe] for finding in found.findings]
     return cells if any(len(some) for some in cells) else []
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["against_the_cross", "audit_without_the_cross"]
+__all__ = ["against_the_cross", "audit_what_method_planned"]
 
 Verb = TypeVar("Verb", bound=Callable[..., "Release"])
 Mend: TypeAlias = "Callable[[Release, Audit, Deadline], Release | None]"
@@ -70,6 +70,6 @@ def against_the_cross(mend: Mend | None = None) -> Callable[[Verb], Verb]:
     return decorate
 
 
-def audit_without_the_cross(release: Release, **options: Any) -> Audit:
+def audit_what_method_planned(release: Release, **options: Any) -> Audit:
     """Audit what a method has planned; what the cross adds comes later, and once."""
     return release.audit(**options, **({"cross": False} if release.table.crosses else {}))

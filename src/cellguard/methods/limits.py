@@ -13,7 +13,7 @@ from typing import TypeAlias
 from cellguard._engine.clock import Deadline, now
 from cellguard.exceptions import InputError
 
-__all__ = ["DEFAULT_TIME_LIMIT_S", "Limits", "Progress", "checked_time_limit"]
+__all__ = ["DEFAULT_TIME_LIMIT_S", "Limits", "Progress", "time_limit_of_method"]
 
 DEFAULT_TIME_LIMIT_S = 60.0
 """Of every verb: after this the best safe result is returned, with its gap."""
@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[float, float], None]
 """Is told the objective and what is proven of it."""
 
 
-def checked_time_limit(seconds: float) -> float:
+def time_limit_of_method(seconds: float) -> float:
     """Return the seconds a verb may take, at least 0; without an end they are as long as a clock can tell."""
     if not seconds >= 0:
         raise InputError(f"time_limit_s {seconds!r}: a number of seconds of at least 0 is needed.")
@@ -55,7 +55,7 @@ class Limits:
     """When the verb was called, on the engine's clock."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time_limit_s", checked_time_limit(self.time_limit_s))
+        object.__setattr__(self, "time_limit_s", time_limit_of_method(self.time_limit_s))
         if not self.gap >= 0:
             raise InputError(f"gap {self.gap!r}: a number of at least 0 is needed.")
 

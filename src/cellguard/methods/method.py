@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["SAME", "Method", "Option", "method_option_as_given", "method_words_in_any_case"]
+__all__ = ["SAME", "Method", "Option", "method_option_as_given", "method_options_in_any_case"]
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -90,7 +90,7 @@ def method_option_as_given(value: Any) -> Any:
     return None if isinstance(value, str) and value == "none" else value
 
 
-def method_words_in_any_case(method: Method) -> Callable[[Verb], Verb]:
+def method_options_in_any_case(method: Method) -> Callable[[Verb], Verb]:
     """Let a verb take the words of its options as :meth:`Option.choice_meant` reads them."""
 
     def decorate(verb: Verb) -> Verb:

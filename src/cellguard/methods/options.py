@@ -11,10 +11,10 @@ from cellguard.methods.method import Option
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["keep_option_of_method", "margins_of_method_option", "read_method_bases", "suggested_base"]
+__all__ = ["base_suggested_to_methods", "bases_of_method_option", "keep_option_of_method", "margins_of_method_option"]
 
 
-def suggested_base(table: Table) -> float:
+def base_suggested_to_methods(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
     from cellguard.methods.demands import demanded_levels
 
@@ -25,7 +25,7 @@ def suggested_base(table: Table) -> float:
     return base
 
 
-def read_method_bases(text: str) -> float | list[float]:
+def bases_of_method_option(text: str) -> float | list[float]:
     """Read the base: a number, or a file with one per cell."""
     try:
         return float(text)

@@ -19,9 +19,9 @@ import numpy as np
 
 from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._interrupt import was_interrupted
-from cellguard.methods.cross import audit_without_the_cross
+from cellguard.methods.cross import audit_what_method_planned
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
-from cellguard.nouns.levels import required_levels, with_respondents_as_attackers
+from cellguard.nouns.levels import required_levels, table_with_respondent_attackers
 from cellguard.nouns.release import Status
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def against_respondents(
     def decorate(verb: Verb) -> Verb:
         @wraps(verb)
         def careful(table: Table, *args: Any, **options: Any) -> Release:
-            table = with_respondents_as_attackers(table)
+            table = table_with_respondent_attackers(table)
             if not any(attacker.derived for attacker in table.attackers):
                 return verb(table, *args, **options)
             limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
@@ -87,7 +87,7 @@ def against_respondents(
             if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
                 rounds.quick = quick
             with remembering_shown():
-                return rounds.run(table if near else _without_planned_respondents(table), near=near)
+                return rounds.run(table if near else _against_no_respondents(table), near=near)
 
         return cast("Verb", careful)
 
@@ -126,7 +126,7 @@ class _Rounds:
             found = self._audit(release)
             if found.safe or found.checked == 0:  # it is returned only where the limit ends the better search
                 return table, replace(release, status=Status.TIME_LIMIT)
-            table = _with_planned_respondents(release.table, found)
+            table = _against_respondents_found(release.table, found)
             closed = self._mended(release, found)
             if closed is not None:
                 return table, replace(closed, status=Status.TIME_LIMIT)
@@ -166,9 +166,9 @@ class _Rounds:
             closed = release if found.safe else self._mended(release, found)
             if closed is not None and (best is None or closed.objective <= best.objective):
                 best = closed
-            if best is not None and not cut and (found.safe or _respondents_as_planned(release, closed)):
+            if best is not None and not cut and (found.safe or _rounds_against_respondents_enough(release, closed)):
                 return best
-            table = release.table if found.safe else _with_planned_respondents(release.table, found)
+            table = release.table if found.safe else _against_respondents_found(release.table, found)
             if self.deadline.passed:
                 break
         if best is not None:
@@ -205,12 +205,12 @@ class _Rounds:
         return replace(release, bound=bound, status=Status.OPTIMAL if closed else release.status)
 
     def _audit(self, release: Release) -> Audit:
-        found = audit_without_the_cross(release, time_limit_s=self.last_word.at_least(_LEAST_S))
+        found = audit_what_method_planned(release, time_limit_s=self.last_word.at_least(_LEAST_S))
         self.audited_s = found.seconds
         return found
 
 
-def _respondents_as_planned(release: Release, closed: Release | None) -> bool:
+def _rounds_against_respondents_enough(release: Release, closed: Release | None) -> bool:
     """Whether planning again gains little: a round that ended of itself, and whose mending cost next to nothing."""
     if closed is None or release.status is not Status.FEASIBLE:
         return False
@@ -220,13 +220,13 @@ def _respondents_as_planned(release: Release, closed: Release | None) -> bool:
 _STILL = "respondents could still compute a sensitive cell, or were not shown unable to, when the search ended."
 
 
-def _without_planned_respondents(table: Table) -> Table:
+def _against_no_respondents(table: Table) -> Table:
     none: dict[str, Any] = {"sensitive": np.zeros(0, np.int64)}
     none |= dict.fromkeys(("lower", "upper", "sliding"), np.zeros(0))
     return table.with_(attackers=tuple(replace(a, **none) if a.derived else a for a in table.attackers), insiders=True)
 
 
-def _with_planned_respondents(table: Table, found: Audit) -> Table:
+def _against_respondents_found(table: Table, found: Audit) -> Table:
     """Return the table with what the audit found among the cells that respondents are held off."""
     missed = {f.attacker.name: f.cells[~f.safe] for f in found.findings if not f.safe.all()}
     attackers = []

@@ -19,8 +19,8 @@ from cellguard._engine.space.cell_grid import (
     sums_on_cell_grid,
 )
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
-from cellguard.nouns.cross import with_the_cross
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_error_of_missing
+from cellguard.nouns.cross import table_with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import reconciled_additive_values
 from cellguard.nouns.table import Table
@@ -65,7 +65,7 @@ def _codes_of_crossing(
     hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]
 ) -> list[IntArray]:
     named = [crossing] if isinstance(crossing, str) else list(crossing)
-    raise_if_missing("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
+    raise_error_of_missing("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
     deepest = crossing if isinstance(crossing, Mapping) else {}
     block = []
     for name, h in hierarchies.items():
@@ -152,7 +152,7 @@ def table_from_frame(
     _check_option_of_assembly("repair", repair, (None, "leaves"))
     given = columns_of_frame(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
-    hierarchies, rows = _hierarchies_of_columns(given, named, reading)
+    hierarchies, rows = _hierarchies_of_assembled_table(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
     sizes = [len(own) for own in codes.values()]
     keys = keys_on_cell_grid(rows, sizes)
@@ -183,7 +183,7 @@ def table_from_frame(
         refuse_doubled_totals(table)
     if reading.known_zeros:
         table = table.with_known_zeros(read.empty(table, given_values))
-    return with_the_cross(table) if missing == "unpublished" else table
+    return table_with_the_cross(table) if missing == "unpublished" else table
 
 
 def _check_option_of_assembly(option: str, given: object, allowed: tuple[object, ...]) -> None:
@@ -197,11 +197,11 @@ def table_cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> s
 
 
 def _column_to_assemble(given: Mapping[str, Any], name: str) -> Any:
-    raise_if_missing("column", [name], given)
+    raise_error_of_missing("column", [name], given)
     return given[name]
 
 
-def _hierarchies_of_columns(
+def _hierarchies_of_assembled_table(
     given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""

@@ -24,7 +24,7 @@ from cellguard.nouns.weights import WEIGHTS
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Keeper", "cluster_releases_kept_by", "release_by_clusters", "run_clusters"]
+__all__ = ["Keeper", "cluster_releases_kept_by", "release_by_clusters", "run_clusters_of_tables"]
 
 Found = TypeVar("Found")
 
@@ -65,7 +65,7 @@ def release_by_clusters(
 
     cells_of = cells_of_clusters(system)
     if len(cells_of) == 1:
-        own = _options_of_cluster(options, system, cells_of[0])
+        own = _options_for_table_cluster(options, system, cells_of[0])
         return _release_joined_from_clusters(
             system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])]
         )
@@ -74,21 +74,23 @@ def release_by_clusters(
     left = [k for k in range(len(cells_of)) if k not in made]
     # the largest first: whoever works beside it has the small ones meanwhile
     left.sort(key=lambda k: (-int(system.sensitive[cells_of[k]].sum()), -len(cells_of[k]), k))
-    tasks = ((k, restricted(system, cells_of[k]), _options_of_cluster(options, system, cells_of[k])) for k in left)
-    effort = np.array([_effort_of_cluster(system, cells_of[k]) for k in left])
-    for number, release in run_clusters(verb, args, tasks, effort, options):
+    tasks = (
+        (k, restricted(system, cells_of[k]), _options_for_table_cluster(options, system, cells_of[k])) for k in left
+    )
+    effort = np.array([_effort_of_table_cluster(system, cells_of[k]) for k in left])
+    for number, release in run_clusters_of_tables(verb, args, tasks, effort, options):
         made[number] = release
         if keeper is not None:
             keeper.save(number, release)
     return _release_joined_from_clusters(system, [(made[k], cells) for k, cells in enumerate(cells_of)])
 
 
-def _effort_of_cluster(system: Table, cells: IntArray) -> float:
+def _effort_of_table_cluster(system: Table, cells: IntArray) -> float:
     """Return what a cluster may take of the time: most goes to those with many sensitive cells."""
     return float(1.0 + system.sensitive[cells].sum() * np.log2(2.0 + len(cells)))
 
 
-def run_clusters(
+def run_clusters_of_tables(
     verb: Callable[..., Found],
     args: Sequence[Any],
     tasks: Iterable[tuple[int, Any, dict[str, Any]]],
@@ -107,27 +109,27 @@ def run_clusters(
         for k, (number, table, own) in enumerate(tasks):
             if limit is not None:  # what one cluster does not need is left for the others
                 spent = time.monotonic() - begin
-                own["time_limit_s"] = _seconds_of_cluster(
+                own["time_limit_s"] = _seconds_for_table_cluster(
                     float(limit) - spent, float(effort[k] / effort[k:].sum()), float(limit)
                 )
             yield number, verb(table, *args, **own)
         return
-    shares = _time_shares_of_clusters(effort, workers)
+    shares = _time_shares_of_table_clusters(effort, workers)
     prepared = []
     for (number, table, own), share in zip(tasks, shares.tolist(), strict=True):
         own.pop("progress", None)  # nobody listens in another process
         if limit is not None:
-            own["time_limit_s"] = _seconds_of_cluster(float(limit), share, float(limit))
+            own["time_limit_s"] = _seconds_for_table_cluster(float(limit), share, float(limit))
         prepared.append(delayed(_release_of_numbered_cluster)(verb, number, table, tuple(args), own))
     yield from Parallel(n_jobs=None, return_as="generator_unordered")(prepared)
 
 
-def _time_shares_of_clusters(effort: FloatArray, workers: int) -> FloatArray:
+def _time_shares_of_table_clusters(effort: FloatArray, workers: int) -> FloatArray:
     """Return which share of the time each cluster may take, so that the last one ends within it.
 
     Whoever is free takes the next: five clusters of one size on two cores are three rounds.
 
-    >>> _time_shares_of_clusters(np.ones(5), 2).round(2).tolist()
+    >>> _time_shares_of_table_clusters(np.ones(5), 2).round(2).tolist()
     [0.33, 0.33, 0.33, 0.33, 0.33]
     """
     busy = np.zeros(workers)
@@ -136,7 +138,7 @@ def _time_shares_of_clusters(effort: FloatArray, workers: int) -> FloatArray:
     return np.asarray(effort / max(float(busy.max()), 1e-300))
 
 
-def _seconds_of_cluster(seconds: float, share: float, limit: float) -> float:
+def _seconds_for_table_cluster(seconds: float, share: float, limit: float) -> float:
     return min(limit, max(share * seconds, _LEAST_S))
 
 
@@ -146,7 +148,7 @@ def _release_of_numbered_cluster(
     return number, verb(given, *args, **options)
 
 
-def _options_of_cluster(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict[str, Any]:
+def _options_for_table_cluster(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict[str, Any]:
     """Return the options of a verb for one cluster: what names cells of the whole system names those of the cluster."""
     out = dict(options)
     place = np.full(system.n_cells, -1, np.int64)
@@ -176,11 +178,11 @@ def _release_joined_from_clusters(table: Table, made: Sequence[tuple[Release, In
 
     first = made[0][0]
     if len(made) == 1:
-        return replace(first, table=_system_with_attackers_of_clusters(table, made))
+        return replace(first, table=_table_with_attackers_of_clusters(table, made))
     worst = (Status.INFEASIBLE, Status.TIME_LIMIT, Status.FEASIBLE, Status.OPTIMAL)
     status = next(s for s in worst if any(release.status is s for release, _ in made))
     changed: dict[str, Any] = {
-        "table": _system_with_attackers_of_clusters(table, made),
+        "table": _table_with_attackers_of_clusters(table, made),
         "status": status,
         "objective": float(sum(release.objective for release, _ in made)),
         "bound": float(sum(release.bound for release, _ in made)),
@@ -193,13 +195,13 @@ def _release_joined_from_clusters(table: Table, made: Sequence[tuple[Release, In
         for release, cells in made:
             changed[name][cells] = getattr(release, name)
     if hasattr(first, "internal"):
-        changed["internal"] = _internal_columns_of_clusters(table, made)
+        changed["internal"] = _release_columns_from_clusters(table, made)
     if hasattr(first, "step"):  # what is published of the step holds for every cluster
         changed["step"] = max(getattr(release, "step", 1) for release, _ in made)
     return replace(first, **changed)
 
 
-def _internal_columns_of_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
+def _release_columns_from_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
     """Put together what made the releases of clusters, cell by cell."""
     out: dict[str, Any] = {}
     for release, cells in made:
@@ -208,9 +210,9 @@ def _internal_columns_of_clusters(table: Table, made: Sequence[tuple[Release, In
     return out
 
 
-def _system_with_attackers_of_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
+def _table_with_attackers_of_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
     """Return the system with everybody that the clusters were protected against, and what these know of each cell."""
-    from cellguard.nouns.levels import with_respondents_as_attackers
+    from cellguard.nouns.levels import table_with_respondent_attackers
 
     lb, ub = table.lb.copy(), table.ub.copy()
     for release, cells in made:
@@ -219,7 +221,7 @@ def _system_with_attackers_of_clusters(table: Table, made: Sequence[tuple[Releas
         table = table.with_(lb=lb, ub=ub)
 
     considered = any(release.table.insiders for release, _ in made)
-    return with_respondents_as_attackers(table) if considered else table
+    return table_with_respondent_attackers(table) if considered else table
 
 
 def _added_figures_of_clusters(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

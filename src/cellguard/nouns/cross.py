@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["crosses_of_cells", "empty_cells", "relations_that_hold", "with_the_cross"]
+__all__ = ["crosses_of_cells", "relations_that_hold", "table_cells_known_empty", "table_with_the_cross"]
 
 
-def empty_cells(table: Table) -> BoolArray:
+def table_cells_known_empty(table: Table) -> BoolArray:
     """Return which cells everybody knows to be empty."""
     return np.asarray(table.fixed & (table.lb == 0) & (table.ub == 0))
 
@@ -29,13 +29,13 @@ def relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
     return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
 
 
-def with_the_cross(table: Table) -> Table:
+def table_with_the_cross(table: Table) -> Table:
     """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
     from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
 
-    empty = empty_cells(table)
+    empty = table_cells_known_empty(table)
     leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
     cross = cross_of_tables(table.coordinates, leaves, empty)
     if cross is None:

@@ -21,8 +21,8 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import table_cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
-from cellguard.nouns.cross import crosses_of_cells, empty_cells, relations_that_hold
-from cellguard.nouns.levels import keep_level_widths, smallest_level_widths
+from cellguard.nouns.cross import crosses_of_cells, relations_that_hold, table_cells_known_empty
+from cellguard.nouns.levels import keep_level_widths_of_table, smallest_level_widths_of_table
 from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.reconcile import reconciled_additive_values, reconciled_shared_values
@@ -51,7 +51,7 @@ def assemble(
     indicators = list(dict.fromkeys(part.indicator for part in parts))
     codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
     sizes = [len(c) for c in codes.values()]
-    own = [_coordinates_of_part(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
+    own = [_part_as_distinct_cells(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
     cells, place = distinct_on_cell_grid(own, sizes)
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
@@ -62,17 +62,17 @@ def assemble(
     values, wrong = reconciled_shared_values(
         tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance
     )
-    wrong += _two_counts(parts, place, len(cells), label)
+    wrong += _distinct_cells_counted_differently(parts, place, len(cells), label)
     moved = [relations_at_linked_cells(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
-    told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
+    told = joint if not wrong else _equations_where_tables_agree(joint, tables, place, values)
     wrong += _false_equations(told, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
     across = relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
-    empty = _empty_cells(tables, place, len(cells))
-    crosses = _crosses_of_indicators(meanings, codes, cells, empty)
+    empty = _empty_distinct_cells(tables, place, len(cells))
+    crosses = _crosses_of_distinct_cells(meanings, codes, cells, empty)
     of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in crosses if empty.any()]
     T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
     T, rhs = distinct_linked_relations(
@@ -85,7 +85,7 @@ def assemble(
     )
     if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
         fields["integer"] = False  # rounded values that were moved are counts no more
-    fields["flags"] = _joined_flags(tables, place)
+    fields["flags"] = _flags_of_distinct_cells(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     shown = tuple(part for part in placed if not part.hidden)
     library = next((part.table.library for part in placed if part.table.library is not None), None)
@@ -96,7 +96,7 @@ def assemble(
     )
 
 
-def _two_counts(
+def _distinct_cells_counted_differently(
     parts: Sequence[Part], place: Sequence[IntArray], n: int, label: Callable[[int], str]
 ) -> list[CellguardError]:
     """Return each two tables that tell different numbers of contributors of a cell; computed totals say nothing."""
@@ -120,7 +120,7 @@ def _two_counts(
     return wrong
 
 
-def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
+def _flags_of_distinct_cells(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
     """Return which rule flagged which distinct cell; a rule that holds in several tables is one."""
     flags = [t.flags for t in tables if t.flags is not None]
     cells: dict[tuple[str, str], list[IntArray]] = {}
@@ -134,7 +134,7 @@ def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
     return replace(flags[0], names=tuple(n for n, _ in cells), reasons=tuple(r for _, r in cells), flagged=flagged)
 
 
-def _coordinates_of_part(
+def _part_as_distinct_cells(
     part: Part, names: dict[str, dict[str, str]], codes: dict[str, tuple[str, ...]], indicators: Sequence[str]
 ) -> Coordinates:
     """Return a table's cells in the publication's codes; a dimension it lacks is at its total, or at its population."""
@@ -169,15 +169,15 @@ def _relations_across_tables(
     return relations_on_cell_grid(cells, sizes, families)[0]
 
 
-def _empty_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
+def _empty_distinct_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
     """Return which distinct cells everybody knows to be empty."""
     empty = np.zeros(n, bool)
     for t, p in zip(tables, place, strict=True):
-        empty[p[empty_cells(t)]] = True
+        empty[p[table_cells_known_empty(t)]] = True
     return empty
 
 
-def _crosses_of_indicators(
+def _crosses_of_distinct_cells(
     meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray
 ) -> tuple[IntArray, ...]:
     """Return the cross of all tables of each indicator, which is not published, where it can tell something."""
@@ -242,7 +242,7 @@ def _place_of_cell(parts: Sequence[Part], place: Sequence[IntArray], cell: int) 
     return ""
 
 
-def _in_cells_of_one_value(
+def _equations_where_tables_agree(
     joint: Sequence[tuple[Equation, csr_array]],
     tables: Sequence[Table],
     place: Sequence[IntArray],
@@ -326,5 +326,5 @@ def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> T
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole
-    keep_level_widths(smallest_level_widths(table)[cells], part)
+    keep_level_widths_of_table(smallest_level_widths_of_table(table)[cells], part)
     return part

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from cellguard._io.files import write_lines
 from cellguard._io.frames import column_as_csv_texts, columns_beside_codes
 from cellguard._types import FloatArray, IntArray
-from cellguard.nouns.figures import decimals_of_figures
+from cellguard.nouns.figures import decimals_of_table_figures
 from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.release import Release, Suppression
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "TableView", "internal_columns_of_release", "sdmx_columns_of_release", "sdmx_conf_status", "tables_of_release",
-    "write_release_as_px",
+    "TableView", "conf_status_for_exchange", "internal_exchange_of_release", "sdmx_exchange_of_release",
+    "tables_of_release", "write_release_as_px",
 ]  # fmt: skip
 
 FREE, CONFIDENTIAL, SMALL, ONE, TWO, CONCENTRATED, SECONDARY = "F", "C", "A", "O", "T", "M", "D"
@@ -77,7 +77,7 @@ def tables_of_release(
 # ---------------------------------------------------------------- SDMX
 
 
-def sdmx_conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
+def conf_status_for_exchange(release: Release, *, internal: bool) -> NDArray[Any]:
     """Return the CONF_STATUS of each cell; why a cell is withheld, only if `internal`."""
     table = release.table
     out = np.full(table.n_cells, FREE, dtype=object)
@@ -93,7 +93,7 @@ def sdmx_conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
     return out
 
 
-def sdmx_columns_of_release(
+def sdmx_exchange_of_release(
     release: Release, tables: Mapping[str, TableView], dataflow: str, *, internal: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the columns of an SDMX-CSV file for each table; with true values and reasons if `internal`."""
@@ -101,7 +101,7 @@ def sdmx_columns_of_release(
     hidden = np.isnan(values)
     shown = table.values if internal else values
     status = np.where(hidden & ~internal, SUPPRESSED, np.where(empty_cells_of_table(table), CANNOT_EXIST, NORMAL))
-    conf = sdmx_conf_status(release, internal=internal)
+    conf = conf_status_for_exchange(release, internal=internal)
     out = {}
     for title, view in tables.items():
         cells = view.cells
@@ -123,7 +123,7 @@ def write_release_as_px(release: Release, view: TableView, path: Path, *, title:
 def _lines_of_px_exchange(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
     table = view.table
     dims = [_quoted_for_exchange(table.dimensions[d]) for d in view.dims]
-    digits = decimals_of_figures(values)
+    digits = decimals_of_table_figures(values)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";\nLANGUAGE="en";'
     yield f"DECIMALS={digits};\nSHOWDECIMALS={min(digits, 6)};"
     yield f'MATRIX={_quoted_for_exchange(table.name[:20])};\nSUBJECT-CODE="";\nSUBJECT-AREA="";'
@@ -158,7 +158,7 @@ def _list_quoted_for_exchange(texts: Sequence[str]) -> str:
 # ---------------------------------------------------------------- what the office keeps
 
 
-def internal_columns_of_release(release: Release, protects: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+def internal_exchange_of_release(release: Release, protects: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     """Return every cell with its true value, what is published, which rules flag it, and whom it protects.
 
     `protects` has the sensitive cells that each secondary one protects.
@@ -168,7 +168,7 @@ def internal_columns_of_release(release: Release, protects: Mapping[int, Sequenc
     columns: dict[str, Any] = {"true_value": table.values, **release.columns(mark_primary=True)}
     if table.counts is not None:
         columns["contributors"] = table.counts
-    columns |= {"rules": reasons, "CONF_STATUS": sdmx_conf_status(release, internal=True).tolist()}
+    columns |= {"rules": reasons, "CONF_STATUS": conf_status_for_exchange(release, internal=True).tolist()}
     if isinstance(release, Suppression):
         columns["protects"] = _protected_cells_in_exchange(release.table, protects)
     return columns_beside_codes(table.cell_codes(), columns)

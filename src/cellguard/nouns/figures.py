@@ -10,7 +10,7 @@ import numpy as np
 from cellguard._tolerances import NO_DISTANCE
 from cellguard._types import FloatArray
 
-__all__ = ["NO_BOUND", "decimals_of_figures", "figure", "figure_with_decimals", "percentage"]
+__all__ = ["NO_BOUND", "decimals_of_table_figures", "figure", "figure_in_per_cent", "figure_with_decimals"]
 
 
 NO_BOUND = "no bound computed"
@@ -19,12 +19,12 @@ _MOST = 4
 """Data with more decimals than this are measurements; people read two of them."""
 
 
-def decimals_of_figures(values: FloatArray) -> int:
+def decimals_of_table_figures(values: FloatArray) -> int:
     """Return how many decimals the numbers of a table are shown with: those of the data, two where they have many.
 
-    >>> [decimals_of_figures(np.array(values)) for values in ([3.0, 12.0], [0.1 + 0.2], [36667964.344156764])]
+    >>> [decimals_of_table_figures(np.array(values)) for values in ([3.0, 12.0], [0.1 + 0.2], [36667964.344156764])]
     [0, 1, 2]
-    >>> decimals_of_figures(np.array([0.00123456789, 0.0021]))
+    >>> decimals_of_table_figures(np.array([0.00123456789, 0.0021]))
     5
     """
     from cellguard._engine.numbers.multiples import decimals_of_numbers
@@ -76,10 +76,10 @@ def figure(value: Any, significant: int = 4) -> str:
     return _figure_with_unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
-def percentage(share: float, digits: int = 1) -> str:
+def figure_in_per_cent(share: float, digits: int = 1) -> str:
     """Return a share in per cent, never less than nothing.
 
-    >>> percentage(-1e-12), percentage(0.1234), percentage(float("nan"))
+    >>> figure_in_per_cent(-1e-12), figure_in_per_cent(0.1234), figure_in_per_cent(float("nan"))
     ('0.0%', '12.3%', 'no bound computed')
     """
     if not isfinite(share):

@@ -9,13 +9,13 @@ from itertools import product
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.nouns.figures import decimals_of_figures, figure_with_decimals
+from cellguard.nouns.figures import decimals_of_table_figures, figure_with_decimals
 from cellguard.nouns.release import Intervals, Release, Suppression
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "Cell", "GridPage", "Head", "cells_of_release", "empty_cells_of_table", "figures_of_table", "grids_of_table",
-    "texts_of_released_cells",
+    "Cell", "GridPage", "Head", "cells_of_release", "empty_cells_of_table", "figures_of_table",
+    "grid_texts_of_release", "grids_of_table",
 ]  # fmt: skip
 
 NO_DATA = "–"
@@ -69,14 +69,16 @@ def grids_of_table(
         return
     for part in table.parts or ():
         own = [cells[i] for i in part.cells.tolist()]
-        yield from _grids_of_table_slices(part.table, own, part.name, part.table.dimensions)
+        yield from _grids_of_hierarchical_table(part.table, own, part.name, part.table.dimensions)
     if table.parts:
         return
     for name, dims in views or ((table.name, table.dimensions),):
-        yield from _grids_of_table_slices(table, cells, name, dims)
+        yield from _grids_of_hierarchical_table(table, cells, name, dims)
 
 
-def _grids_of_table_slices(table: Table, cells: Sequence[Cell], name: str, dims: Sequence[str]) -> Iterator[GridPage]:
+def _grids_of_hierarchical_table(
+    table: Table, cells: Sequence[Cell], name: str, dims: Sequence[str]
+) -> Iterator[GridPage]:
     index = [table.dimensions.index(d) for d in dims]
     down, across, further = index[0], index[1] if len(index) > 1 else None, index[2:]
     rows = _heads_of_hierarchy(table, down)[:MAX_ROWS]
@@ -127,10 +129,10 @@ def _grid_of_plain_table(table: Table, cells: Sequence[Cell]) -> GridPage:
 
 def cells_of_release(release: Release) -> list[Cell]:
     """Return what a reader sees of each cell of a release."""
-    return [Cell(text, kind) for text, kind in zip(*texts_of_released_cells(release, mark_primary=False), strict=True)]
+    return [Cell(text, kind) for text, kind in zip(*grid_texts_of_release(release, mark_primary=False), strict=True)]
 
 
-def texts_of_released_cells(release: Release, *, mark_primary: bool) -> tuple[list[str], list[str]]:
+def grid_texts_of_release(release: Release, *, mark_primary: bool) -> tuple[list[str], list[str]]:
     """Return the text of each cell of a release, and its kind (see :class:`Cell`)."""
     table = release.table
     if isinstance(release, Intervals):
@@ -162,7 +164,7 @@ def figures_of_table(table: Table, values: FloatArray) -> list[str]:
     out = [""] * table.n_cells
     groups: list[IntArray] = [part.cells for part in table.parts or ()] or [np.arange(table.n_cells)]
     for cells in groups:
-        digits = decimals_of_figures(values[cells])
+        digits = decimals_of_table_figures(values[cells])
         for cell, value in zip(cells.tolist(), values[cells].tolist(), strict=True):
             out[cell] = figure_with_decimals(value, digits)
     return out

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cellguard._types import IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_error_of_missing
 from cellguard.nouns import trees
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Hierarchy:
 
     @classmethod
     def _outlined(cls, lines: Sequence[Line], total: str | None) -> Hierarchy:
-        made = cls._of(*trees.tree_of_outline(lines, total))
+        made = cls._of(*trees.code_tree_of_lines(lines, total))
         return made.with_labels({code: label for _, code, label in lines if label})
 
     @classmethod
@@ -136,7 +136,7 @@ class Hierarchy:
         >>> Hierarchy.from_nested(["A", {"B": ["B1", {"B2": ["B21", "B22"]}]}]).codes
         ('Total', 'A', 'B', 'B1', 'B2', 'B21', 'B22')
         """
-        return cls._of(trees.tree_of_nested_codes(tree, total), total)
+        return cls._of(trees.code_tree_of_mapping(tree, total), total)
 
     @classmethod
     def from_frame(
@@ -156,7 +156,7 @@ class Hierarchy:
         from cellguard._io.frames import column_as_texts, columns_of_frame
 
         columns = columns_of_frame(frame)
-        raise_if_missing("column", (code, parent, *([label] if label else [])), columns)
+        raise_error_of_missing("column", (code, parent, *([label] if label else [])), columns)
         codes, above = column_as_texts(columns[code]), column_as_texts(columns[parent])
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
@@ -186,7 +186,7 @@ class Hierarchy:
 
         columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
-        raise_if_missing("column", names, columns)
+        raise_error_of_missing("column", names, columns)
         pairs = pairs_of_levels({name: column_as_texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
@@ -257,7 +257,7 @@ class Hierarchy:
             from cellguard._io.frames import read_frame
 
             columns = read_frame(path)
-            part = {} if levels is not None else trees.tree_columns_of_code_list(columns)
+            part = {} if levels is not None else trees.parent_columns_of_code_tree(columns)
             if "code" in part and "parent" in part:
                 return cls.from_frame(columns, **part, total=total)
             if levels is None and len(columns) < 2:
@@ -469,4 +469,4 @@ class Hierarchy:
         counts = f"{n} code{'' if n == 1 else 's'}, {leaves} lea{'f' if leaves == 1 else 'ves'}"
         several = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
         head = f"Hierarchy({counts}, depth {self.n_levels - 1}{several})"
-        return "\n".join([head, *trees.drawn_tree(self.codes, self.labels, self.parents)])
+        return "\n".join([head, *trees.lines_of_code_tree(self.codes, self.labels, self.parents)])

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "LEAST_WIDTH", "Levels", "attackers_of_table", "keep_level_widths", "movement_levels", "required_levels",
-    "smallest_level_widths", "with_respondents_as_attackers",
+    "LEAST_WIDTH", "Levels", "attackers_of_table", "keep_level_widths_of_table", "movement_levels", "required_levels",
+    "smallest_level_widths_of_table", "table_with_respondent_attackers",
 ]  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def attackers_of_table(table: Table) -> tuple[Attacker, ...]:
     return (EXTERNAL, *table.attackers)
 
 
-def with_respondents_as_attackers(table: Table) -> Table:
+def table_with_respondent_attackers(table: Table) -> Table:
     """Return the table with its respondents among the attackers, where it knows them and nobody said otherwise.
 
     Who is alone in a cell knows it, whatever is published; who is one of two knows at least his part. Every
@@ -116,7 +116,7 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: 
         need, lo, hi = need.some(unknown), lo[unknown], hi[unknown]
     cells = need.cells
     a = table.values[cells]
-    sliding = np.where(need.any(), need.sliding, smallest_level_widths(table)[cells])
+    sliding = np.where(need.any(), need.sliding, smallest_level_widths_of_table(table)[cells])
     lower, upper, least = need.lower, need.upper, LEAST_WIDTH * np.maximum(1.0, np.abs(a))
     if table.integer:
         lower, upper, sliding = (np.ceil(x * (1 - WHOLE_BOUND) - WHOLE_BOUND) for x in (lower, upper, sliding))
@@ -184,10 +184,10 @@ def movement_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
 # ---------------------------------------------------------------------- the smallest width
 
 
-def smallest_level_widths(table: Table) -> FloatArray:
+def smallest_level_widths_of_table(table: Table) -> FloatArray:
     """Return the width that each sensitive cell's range must have where no level says more; 0 for the others."""
     if table._smallest is None:
-        object.__setattr__(table, "_smallest", _computed_level_widths(table))
+        object.__setattr__(table, "_smallest", _computed_level_widths_of_table(table))
     return table._smallest  # type: ignore[return-value]
 
 
@@ -195,7 +195,7 @@ _WIDTHS_FOLLOW_FROM = {"values", "relations", "rhs", "sensitive", "smallest_widt
 """Fields of a table from which its smallest widths follow."""
 
 
-def keep_level_widths(width: FloatArray, table: Table, changed: AbstractSet[str] = frozenset()) -> None:
+def keep_level_widths_of_table(width: FloatArray, table: Table, changed: AbstractSet[str] = frozenset()) -> None:
     """Let a table have widths that are known: of a part of a table, those of the whole.
 
     Not where they follow from a field that changed, nor where somebody must be kept from a cell that has none.
@@ -205,8 +205,8 @@ def keep_level_widths(width: FloatArray, table: Table, changed: AbstractSet[str]
         object.__setattr__(table, "_smallest", width)
 
 
-def _computed_level_widths(table: Table) -> FloatArray:
-    given, asked = table.smallest_width, _cells_asking_for_levels(table)
+def _computed_level_widths_of_table(table: Table) -> FloatArray:
+    given, asked = table.smallest_width, _table_cells_needing_levels(table)
     if table.integer:  # of a large count, as of a magnitude, a share of it
         many = np.ceil(SHARE * np.abs(table.values)) if given is None else 0.0
         return np.where(asked, np.maximum(max(1.0, np.ceil((given or WHOLE_NUMBERS) - 1)), many), 0.0)
@@ -214,11 +214,11 @@ def _computed_level_widths(table: Table) -> FloatArray:
     width = np.where(asked, share * np.abs(table.values), 0.0)
     zeros = np.flatnonzero(asked & (table.values == 0))
     if len(zeros):
-        width[zeros] = share * _size_for_level_of_zero(table, zeros)
+        width[zeros] = share * _table_sizes_around_zeros(table, zeros)
     return width
 
 
-def _cells_asking_for_levels(table: Table) -> BoolArray:
+def _table_cells_needing_levels(table: Table) -> BoolArray:
     """Return the cells that must be protected against somebody."""
     asked = table.sensitive.copy()
     for attacker in table.attackers:
@@ -227,7 +227,7 @@ def _cells_asking_for_levels(table: Table) -> BoolArray:
     return asked
 
 
-def _size_for_level_of_zero(table: Table, cells: IntArray) -> FloatArray:
+def _table_sizes_around_zeros(table: Table, cells: IntArray) -> FloatArray:
     """Return the middle size of the cells in a relation with each of some cells; the table's where all are 0."""
     size = np.abs(table.values)
     T = table.relations

@@ -12,7 +12,7 @@ from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import relations_from_hierarchies, table_cell_name
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.cross import with_the_cross
+from cellguard.nouns.cross import table_with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import reconciled_shared_values
 from cellguard.nouns.table import Table
@@ -59,7 +59,7 @@ def table_from_linked(tables: Sequence[Table], **description: Any) -> Table:
     )
     PublicationError.refuse(wrong)
     fields = fields_of_linked_cells(tables, place, values)
-    return with_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
+    return table_with_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
 
 
 def _hierarchies_of_linked_tables(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:

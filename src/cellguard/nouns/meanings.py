@@ -76,7 +76,7 @@ class _Dimension:
 
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
         self.name = name
-        self.trees = [_code_tree_of_part(part, name) for part in parts]
+        self.trees = [_tree_of_table_codes(part, name) for part in parts]
         below: dict[str, set[str]] = defaultdict(set)
         for tree in self.trees:
             for code, children in tree.families:
@@ -172,7 +172,7 @@ class _Tree:
         return self.part.first_place(np.any(own, axis=0)) if own else self.part.place(-1)
 
 
-def _code_tree_of_part(part: Part, dimension: str) -> _Tree:
+def _tree_of_table_codes(part: Part, dimension: str) -> _Tree:
     """Return the codes that a table has in a dimension; the code of its population where it has none."""
     table = part.table
     own = next((d for d, name in enumerate(table.dimensions) if part.dimension(name) == dimension), None)

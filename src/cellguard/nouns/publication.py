@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
 __all__ = [
-    "Equation", "Part", "Publication", "PublishedTable", "cells_shared_in_publication", "publication_parts_with_rules",
-    "standing_of_publication_cells", "tables_of_released_publication", "takes_publications",
+    "Equation", "Part", "Publication", "PublishedTable", "cells_shared_in_publication",
+    "linked_tables_flagged_together", "publication_tables_by_name", "standing_of_publication_cells",
+    "table_or_publication",
 ]  # fmt: skip
 
 _log = logging.getLogger("cellguard")
@@ -210,7 +211,7 @@ class Publication:
         found, wrong = _checked_equations(given, equations)
         try:
             # what is wrong with some tables does not hide what is wrong with others
-            meanings, fitting, misfits = Meanings.of(_publication_parts_of_period(given))
+            meanings, fitting, misfits = Meanings.of(_linked_tables_of_period(given))
             wrong += misfits
             there = {part.indicator for part in fitting}
             whole = tuple(equation for equation in found if there.issuperset(equation.names))
@@ -230,7 +231,7 @@ class Publication:
 
     def apply(self, *rules: Any, **options: Any) -> Publication:
         """Apply rules to every table, and assemble again: a cell that one table flags is sensitive everywhere."""
-        parts = publication_parts_with_rules([(part, rules) for part in self.parts], **options)
+        parts = linked_tables_flagged_together([(part, rules) for part in self.parts], **options)
         return type(self).of(parts, equations=self.equations, tolerance=self.tolerance, name=self.table.name)
 
     def shared(self) -> dict[tuple[str, str], int]:
@@ -258,7 +259,7 @@ class Publication:
         return publication_picture(self)
 
 
-def publication_parts_with_rules(given: Iterable[tuple[Part, Sequence[Any]]], **options: Any) -> list[Part]:
+def linked_tables_flagged_together(given: Iterable[tuple[Part, Sequence[Any]]], **options: Any) -> list[Part]:
     """Apply to each table its rules; what a table lacks for them is told of all tables at once."""
     parts: list[Part] = []
     wrong: list[CellguardError] = []
@@ -287,16 +288,16 @@ def _checked_equations(
     known = list(dict.fromkeys(part.indicator for part in parts))
     for equation in found:
         wrong += errors_of_missing("indicator", equation.names, known, place=f"equation {equation}: ")
-    return tuple(found), wrong + _refused_periods_of_publication(parts)
+    return tuple(found), wrong + _refused_periods_of_linked_tables(parts)
 
 
-def _publication_parts_of_period(parts: Sequence[Part]) -> list[Part]:
+def _linked_tables_of_period(parts: Sequence[Part]) -> list[Part]:
     """Return the tables of the first period, and those that say nothing of it: others share no cell with them."""
     first = next((part.period for part in parts if part.period), "")
     return [part for part in parts if part.period in ("", first)]
 
 
-def _refused_periods_of_publication(parts: Sequence[Part]) -> list[CellguardError]:
+def _refused_periods_of_linked_tables(parts: Sequence[Part]) -> list[CellguardError]:
     """Refuse tables of different periods, unless each says which part of the population it covers."""
     dated = [part for part in parts if part.period]
     other = next((part for part in dated if part.period != dated[0].period), None)
@@ -353,7 +354,7 @@ class PublishedTable:
         return to_frame(self.columns(), self.part.table.library if like is None else like)
 
 
-def tables_of_released_publication(release: Release) -> dict[str, PublishedTable]:
+def publication_tables_by_name(release: Release) -> dict[str, PublishedTable]:
     """Return the tables of a released publication by name; none where the release is of one table."""
     return {part.name: PublishedTable(part=part, release=release) for part in release.table.parts or ()}
 
@@ -363,12 +364,12 @@ def tables_of_released_publication(release: Release) -> dict[str, PublishedTable
 Verb = TypeVar("Verb", bound=Callable[..., "Release"])
 
 
-def takes_publications(verb: Verb) -> Verb:
+def table_or_publication(verb: Verb) -> Verb:
     """Let a verb of a table take a publication: cluster by cluster, since they share nothing."""
 
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
-        system = required_table(table, verb.__name__)
+        system = table_given_to_verb(table, verb.__name__)
         if system.parts is not None:
             from cellguard.nouns.clusters import release_by_clusters
             from cellguard.nouns.lookalikes import lookalikes
@@ -386,7 +387,7 @@ def takes_publications(verb: Verb) -> Verb:
     return cast("Verb", both)
 
 
-def required_table(given: Any, verb: str) -> Table:
+def table_given_to_verb(given: Any, verb: str) -> Table:
     """Return the table of what a verb was given; say how one is made from what is no table."""
     if isinstance(given, Publication):
         return given.table

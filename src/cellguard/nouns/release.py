@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.publication import PublishedTable
 
 __all__ = [
-    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression",
-    "warning_column_of_release",
+    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status",
+    "Suppression", "warning_of_unsafe_release",
 ]  # fmt: skip
 
 
@@ -211,9 +211,9 @@ class Release:
     @property
     def tables(self) -> dict[str, PublishedTable]:
         """The tables of a publication by name, each in the layout it came in; empty for a single table."""
-        from cellguard.nouns.publication import tables_of_released_publication
+        from cellguard.nouns.publication import publication_tables_by_name
 
-        return tables_of_released_publication(self)
+        return publication_tables_by_name(self)
 
     def save(
         self,
@@ -234,11 +234,12 @@ class Release:
         A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. Withheld
         cells have one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
         """
-        from cellguard.nouns.sheets import check_release_place, write_release
+        from cellguard.nouns.sheets import check_path_of_release_sheets, write_release
 
         self._require_published()
         unsafe = False
-        check_release_place(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
+        # before the audit: a name that cannot be written costs no time
+        check_path_of_release_sheets(path, self.table, layout)
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
@@ -302,7 +303,7 @@ class Release:
             )
 
 
-def warning_column_of_release(columns: Mapping[str, Any]) -> dict[str, Any]:
+def warning_of_unsafe_release(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the column that says in every row that the release is not safe, under a name that is free."""
     from cellguard._io.frames import free_column_name
 
@@ -389,11 +390,11 @@ class Adjustment(Release):
     def save_internal(self, path: str | Path) -> None:
         """Write the internal file: true and published values, and what made them. Only its owner may read it."""
         from cellguard._io.frames import columns_beside_codes
-        from cellguard.nouns.sheets import write_sheet_columns
+        from cellguard.nouns.sheets import write_sheet_of_release
 
         self._require_published()
         truth = {"original": self.table.values, "value": self.values}
-        write_sheet_columns(
+        write_sheet_of_release(
             columns_beside_codes(self.table.cell_codes(), {**truth, **self.internal}), path, private=True
         )
 
@@ -483,10 +484,10 @@ class Rounding(Release):
         return self.values
 
     def _counted(self) -> str:
-        return f", base {base_of_release(self.base)}, step {self.step}"
+        return f", base {release_base_or_bases(self.base)}, step {self.step}"
 
     def published_with(self) -> dict[str, Any]:
-        told = {"base": base_of_release(self.base), "step": self.step}
+        told = {"base": release_base_or_bases(self.base), "step": self.step}
         said = {"keep": self.options.get("keep"), "keep_multiples": self.keep_multiples}
         return told | {name: value for name, value in said.items() if value}
 
@@ -522,10 +523,10 @@ class Perturbation(Release):
         return self.values
 
     def published_with(self) -> dict[str, Any]:
-        return {"distance": base_of_release(self.distance[~self.table.fixed])}
+        return {"distance": release_base_or_bases(self.distance[~self.table.fixed])}
 
     def _own_figures(self) -> dict[str, Any]:
-        return {"base": None if self.base is None else base_of_release(self.base), "step": 1}
+        return {"base": None if self.base is None else release_base_or_bases(self.base), "step": 1}
 
 
 def unit_of_table(table: Table) -> float:
@@ -535,7 +536,7 @@ def unit_of_table(table: Table) -> float:
     return 1.0 if table.integer else unit_of_last_decimal(table.values)
 
 
-def base_of_release(base: FloatArray) -> float | list[float]:
+def release_base_or_bases(base: FloatArray) -> float | list[float]:
     """Return the one base of a release, or the different ones."""
     distinct = np.unique(base)
     return float(distinct[0]) if len(distinct) == 1 else [float(b) for b in distinct]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "check_release_place", "file_name_of_sheet", "refuse_ending_of_release", "sheet_of_part",
-    "sheets_of_parts", "sheets_of_release", "sheets_sharing_a_file", "write_release", "write_release_sheets",
-    "write_sheet_columns",
+    "ENDINGS", "Sheet", "check_path_of_release_sheets", "file_name_of_sheet", "refuse_ending_of_release",
+    "sheet_of_part", "sheets_of_parts", "sheets_of_release", "sheets_sharing_a_file", "write_release",
+    "write_release_sheets", "write_sheet_of_release",
 ]  # fmt: skip
 
 
@@ -35,15 +35,15 @@ class Sheet(NamedTuple):
     @classmethod
     def of(cls, codes: Mapping[str, Any], published: Mapping[str, Any], *, unsafe: bool) -> Sheet:
         """Return the sheet of one value for each cell."""
-        return cls(codes, published, unsafe, dict.fromkeys(published, _looks(published)))
+        return cls(codes, published, unsafe, dict.fromkeys(published, _looks_of_sheet_cells(published)))
 
     @property
     def columns(self) -> dict[str, Any]:
         """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
-        from cellguard.nouns.release import warning_column_of_release
+        from cellguard.nouns.release import warning_of_unsafe_release
 
         columns = columns_beside_codes(self.codes, self.published)
-        return columns | (warning_column_of_release(columns) if self.unsafe else {})
+        return columns | (warning_of_unsafe_release(columns) if self.unsafe else {})
 
     def rows(self) -> list[list[tuple[Any, str]]]:
         """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
@@ -59,7 +59,7 @@ class Sheet(NamedTuple):
         return rows
 
 
-def _looks(published: Mapping[str, Any]) -> list[str]:
+def _looks_of_sheet_cells(published: Mapping[str, Any]) -> list[str]:
     """Return how each cell looks by what is published of it."""
     if "status" in published:
         marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
@@ -141,10 +141,10 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 """Endings of the files that a release can be saved as."""
 
 
-def check_release_place(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
+def check_path_of_release_sheets(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
     """Refuse a place that a release of the table cannot be written to."""
     place = Path(path)
-    folder = _release_goes_to_folder(place, table)
+    folder = _release_sheets_go_to_folder(place, table)
     refuse_ending_of_release(place, folder=folder)
     if folder:
         for name, other in sheets_sharing_a_file([*sheets_of_parts(table.parts or ())]):
@@ -158,7 +158,7 @@ def check_release_place(path: str | Path, table: Table, layout: str | Path | Non
         raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
 
 
-def _release_goes_to_folder(place: Path, table: Table) -> bool:
+def _release_sheets_go_to_folder(place: Path, table: Table) -> bool:
     return not place.suffix and bool(table.parts)
 
 
@@ -177,13 +177,13 @@ def write_release(
     sheets = sheets_of_release(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
     if place.name.lower().endswith(".xlsx"):
         write_release_sheets(sheets, place)
-    elif _release_goes_to_folder(place, release.table):
+    elif _release_sheets_go_to_folder(place, release.table):
         place.mkdir(exist_ok=True)
         for title, sheet in sheets.items():
-            write_sheet_columns(sheet.columns, place / f"{file_name_of_sheet(title)}.csv")
+            write_sheet_of_release(sheet.columns, place / f"{file_name_of_sheet(title)}.csv")
     else:
         whole = Sheet.of(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe=unsafe)
-        write_sheet_columns(whole.columns, place)
+        write_sheet_of_release(whole.columns, place)
 
 
 def refuse_ending_of_release(place: Path, *, folder: bool = False) -> None:
@@ -196,7 +196,7 @@ def refuse_ending_of_release(place: Path, *, folder: bool = False) -> None:
     )
 
 
-def write_sheet_columns(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
+def write_sheet_of_release(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
     """Write columns by the ending of the file's name."""
     from cellguard._io.frames import write_csv, write_parquet
 

@@ -156,9 +156,9 @@ def _stored_dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> Di
 
     if hierarchy is None:
         return DimensionEntry(codes=list(codes))
-    entry = DimensionEntry(outline=_outline_of_hierarchy(hierarchy), total=hierarchy.total)
+    entry = DimensionEntry(outline=_stored_outline_of_hierarchy(hierarchy), total=hierarchy.total)
     try:
-        if _hierarchy_of_entry(entry, Path()) == hierarchy:
+        if _hierarchy_of_stored_entry(entry, Path()) == hierarchy:
             return entry
     except InputError:
         pass
@@ -166,7 +166,7 @@ def _stored_dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> Di
     return DimensionEntry(codes=list(codes), parents=hierarchy.parents.tolist(), labels=labels)
 
 
-def _outline_of_hierarchy(h: Hierarchy) -> str:
+def _stored_outline_of_hierarchy(h: Hierarchy) -> str:
     lines = [
         "    " * (depth - 1) + (code if code == label else f"{code}  {label}")
         for code, label, depth in zip(h.codes[1:], h.labels[1:], h.depth[1:].tolist(), strict=True)
@@ -263,7 +263,7 @@ def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierar
     if entry.codes is not None and entry.parents is None:
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
     if entry.codes is not None or entry.outline is not None or entry.file is not None:
-        return _hierarchy_of_entry(entry, about.parent)
+        return _hierarchy_of_stored_entry(entry, about.parent)
     from cellguard._io.frames import encode_column
 
     listed = [] if column is None else encode_column(column)[0]
@@ -280,7 +280,7 @@ def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierar
     )
 
 
-def _hierarchy_of_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:
+def _hierarchy_of_stored_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:
     if entry.file is not None:
         return Hierarchy.read(folder / entry.file, total=entry.total, levels=entry.levels)
     if entry.outline is not None:

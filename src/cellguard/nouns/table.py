@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, raise_if_missing
+from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, raise_error_of_missing
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import check_table
 from cellguard.nouns.equations import equations_as_csr, levels_of_cells, mask_of_table_cells
-from cellguard.nouns.levels import Levels, keep_level_widths
+from cellguard.nouns.levels import Levels, keep_level_widths_of_table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -349,7 +349,7 @@ class Table:
             changes = {"attackers": others, **changes}
         out = replace(self, **changes)
         if self._smallest is not None:
-            keep_level_widths(self._smallest, out, changes.keys())
+            keep_level_widths_of_table(self._smallest, out, changes.keys())
         return out
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
@@ -493,7 +493,7 @@ class Table:
         >>> t.label(t.cell({"region": "S"}))
         '(region=S, sex=Total)'
         """
-        raise_if_missing("dimension", codes, self.dimensions)
+        raise_error_of_missing("dimension", codes, self.dimensions)
         match = np.ones(self.n_cells, dtype=bool)
         for d, dimension in enumerate(self.dimensions):
             code = codes.get(dimension, self.codes[d][0])

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from cellguard._io.outline import Line
 
 __all__ = [
-    "ABSENT", "MAX_LEVELS", "depths_in_tree", "drawn_tree", "nearest_codes_of_tree", "ordered_tree",
-    "refuse_repeated_codes", "rooted_tree", "tree_columns_of_code_list", "tree_of_digits", "tree_of_nested_codes",
-    "tree_of_outline",
+    "ABSENT", "MAX_LEVELS", "code_tree_of_lines", "code_tree_of_mapping", "depths_in_tree", "lines_of_code_tree",
+    "nearest_codes_of_tree", "ordered_tree", "parent_columns_of_code_tree", "refuse_repeated_codes", "rooted_tree",
+    "tree_of_digits",
 ]  # fmt: skip
 
 Pairs = list[tuple[str, str]]
@@ -51,26 +51,26 @@ def nearest_codes_of_tree(code: str, known: Sequence[str]) -> str | None:
     return did_you_mean(code, known)
 
 
-def tree_columns_of_code_list(columns: Iterable[str]) -> dict[str, str]:
+def parent_columns_of_code_tree(columns: Iterable[str]) -> dict[str, str]:
     """Return the columns of a code list with parents, by their part."""
     named = {name.strip().lower(): name for name in columns}
     found = {part: next((named[w] for w in words if w in named), None) for part, words in _CODE_LIST.items()}
     return {part: name for part, name in found.items() if name is not None}
 
 
-def tree_of_nested_codes(tree: Mapping[str, Any] | Sequence[Any], total: str) -> Pairs:
+def code_tree_of_mapping(tree: Mapping[str, Any] | Sequence[Any], total: str) -> Pairs:
     """Return the pairs of nested dicts and lists."""
     pairs: Pairs = []
     nodes: list[tuple[str, Any]] = [(total, tree)]
     for parent, children in nodes:  # grows while it is walked
-        for code, below in _children_in_nested_tree(children, parent):
+        for code, below in _children_in_code_tree(children, parent):
             pairs.append((code, parent))
             if below:
                 nodes.append((code, below))
     return pairs
 
 
-def _children_in_nested_tree(node: Any, parent: str) -> list[tuple[str, Any]]:
+def _children_in_code_tree(node: Any, parent: str) -> list[tuple[str, Any]]:
     """Return the (code, what is below) pairs of one node of nested dicts and lists."""
     if isinstance(node, Mapping):
         return [(str(code), below) for code, below in node.items()]
@@ -81,7 +81,7 @@ def _children_in_nested_tree(node: Any, parent: str) -> list[tuple[str, Any]]:
         )
     out: list[tuple[str, Any]] = []
     for item in node:
-        out.extend(_children_in_nested_tree(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
+        out.extend(_children_in_code_tree(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
     return out
 
 
@@ -104,7 +104,7 @@ def tree_of_digits(codes: Iterable[str], levels: Sequence[int], total: str) -> P
     return list(parent_of.items())
 
 
-def tree_of_outline(lines: Sequence[Line], total: str | None) -> tuple[Pairs, str]:
+def code_tree_of_lines(lines: Sequence[Line], total: str | None) -> tuple[Pairs, str]:
     """Return the pairs of an outline, and its total: a single code at the top, unless another is named."""
     tops = [code for depth, code, _ in lines if depth == 0]
     listed = total is None and len(tops) == 1 and len(lines) > 1
@@ -209,7 +209,7 @@ def depths_in_tree(parents: IntArray, codes: Sequence[str]) -> IntArray:
     return np.where(parents >= 0, steps, depth)
 
 
-def drawn_tree(codes: Sequence[str], labels: Sequence[str], parents: IntArray) -> list[str]:
+def lines_of_code_tree(codes: Sequence[str], labels: Sequence[str], parents: IntArray) -> list[str]:
     """Draw the first of some trees, level by level as far as lines allow; long families are cut."""
     below: dict[int, list[int]] = {}
     for child, parent in enumerate(parents[0].tolist()):

@@ -12,8 +12,8 @@ from cellguard.data.rules import apply_apriori
 from cellguard.data.rules.apply import Flags
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.levels import with_respondents_as_attackers
-from cellguard.nouns.publication import INDICATOR, Part, Publication, publication_parts_with_rules
+from cellguard.nouns.levels import table_with_respondent_attackers
+from cellguard.nouns.publication import INDICATOR, Part, Publication, linked_tables_flagged_together
 from cellguard.nouns.table import Table
 from cellguard.publish.model import AttackerSection, Job
 from cellguard.publish.priorities import prioritised
@@ -60,7 +60,7 @@ def _with_decisions_of_job(table: Table, file: JobFile) -> Table:
     if job.attackers:
         known = [_attacker_of_section(table, entry) for entry in job.attackers]
         table = table.with_(attackers=(*(table.attackers or (EXTERNAL,)), *known))
-    return with_respondents_as_attackers(table) if job.method.method.by_ranges else table
+    return table_with_respondent_attackers(table) if job.method.method.by_ranges else table
 
 
 def _attacker_of_section(table: Table, entry: AttackerSection) -> Attacker:
@@ -78,7 +78,7 @@ def _publication_flagged_by_job(job: Job, parts: Sequence[Part]) -> Table:
     try:
         PublicationError.refuse(wrong)
         local = [(part, _rules_of_sections(_rule_sections_for_part(job.rules, part), part.table)) for part in parts]
-        ruled = publication_parts_with_rules(local, lower_ratio=job.levels.lower_ratio)
+        ruled = linked_tables_flagged_together(local, lower_ratio=job.levels.lower_ratio)
     except CellguardError as error:
         raise PublicationError.of([error, *misfits_of_job_tables(parts, job)]) from None
     found = Publication.of(ruled, equations=job.equations, tolerance=job.tolerance, name=job.name)

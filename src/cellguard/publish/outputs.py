@@ -16,8 +16,8 @@ from cellguard._io.lock import locked
 from cellguard.check.partners import partners
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.exchange import (
-    internal_columns_of_release,
-    sdmx_columns_of_release,
+    internal_exchange_of_release,
+    sdmx_exchange_of_release,
     tables_of_release,
     write_release_as_px,
 )
@@ -174,7 +174,7 @@ def _sdmx_columns_of_job(outcome: Outcome, *, internal: bool = False) -> dict[st
     made = "".join(c if c.isascii() and c.isalnum() else "_" for c in job.name.upper())
     dataflow = job.output.dataflow or f"CELLGUARD:{made}(1.0)"
     tables = tables_of_release(outcome.release, job.name, _tables_of_job(job))
-    return dict(sdmx_columns_of_release(outcome.release, tables, dataflow, internal=internal))
+    return dict(sdmx_exchange_of_release(outcome.release, tables, dataflow, internal=internal))
 
 
 def _write_internal(folder: Path, outcome: Outcome) -> None:
@@ -183,7 +183,7 @@ def _write_internal(folder: Path, outcome: Outcome) -> None:
     if "jj" in job.output.formats:
         release.table.write(folder / f"{job.name}.jj.gz")
     protects = partners(release) if isinstance(release, Suppression) else {}
-    write_csv(internal_columns_of_release(release, protects), folder / "cells.csv", guard=True, private=True)
+    write_csv(internal_exchange_of_release(release, protects), folder / "cells.csv", guard=True, private=True)
     for title, columns in _sdmx_columns_of_job(outcome, internal=True).items():
         write_csv(columns, folder / f"{file_name_of_sheet(title)}.sdmx.csv", private=True)
     write_text(folder / "job.toml", outcome.file.text, private=True)

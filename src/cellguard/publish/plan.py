@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.methods.suppress.resist import check_counts
+from cellguard.methods.suppress.resist import check_counts_to_suppress
 from cellguard.nouns.distinct_cells import clusters
 from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.publication import cells_shared_in_publication
@@ -69,7 +69,7 @@ def _first_look_for_plan(table: Table, job: Job) -> dict[str, str]:
     if not table.sensitive.any():
         return {} if job.nothing_sensitive == "publish" else {"no_release": _NOTHING}
     if job.method.asked("resist") is not None:
-        check_counts(table, count_rule_of_job(table, job))
+        check_counts_to_suppress(table, count_rule_of_job(table, job))
         return {}
     found = protected_by_job(table, job, limit_s=0.0)
     return {"no_release": found.explanation} if found.status is Status.INFEASIBLE else {}

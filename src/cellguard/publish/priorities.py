@@ -15,7 +15,7 @@ from cellguard.exceptions import (
     PublicationError,
     UnknownCodeError,
     did_you_mean,
-    raise_if_missing,
+    raise_error_of_missing,
 )
 from cellguard.nouns.publication import INDICATOR
 from cellguard.nouns.table import Table
@@ -104,7 +104,7 @@ def _cells_of_priority_section(table: Table, entry: PrioritySection, spelt: Spel
 def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, path: Path, tolerance: float) -> BoolArray:
     """Return the cells that a file shows with a value; what it withheld is as free as others."""
     frame = read_frame(path)
-    raise_if_missing("column", [entry.value], frame, place=f"{path.name}: line 1: ")
+    raise_error_of_missing("column", [entry.value], frame, place=f"{path.name}: line 1: ")
     names = [d for d in table.dimensions if d in frame]
     if not names:
         raise InputError(f"{path.name}: line 1: no column is a dimension.", hint=f"they are {table.dimensions}.")

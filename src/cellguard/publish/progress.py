@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from cellguard._tolerances import NO_DISTANCE
-from cellguard.nouns.figures import percentage
+from cellguard.nouns.figures import figure_in_per_cent
 
 __all__ = ["Progress"]
 
@@ -78,11 +78,13 @@ class Progress:
         known = isfinite(incumbent) and isfinite(bound) and incumbent > 0 and bound > NO_DISTANCE * incumbent
         gap = max(0.0, (incumbent - bound) / incumbent) if known else 1.0
         if self._bar is not None and self._task is not None:  # the cost itself is a sum of what is withheld
-            self._bar.update(self._task, figures=f"gap {percentage(gap)}" if known else "no bound yet")
+            self._bar.update(self._task, figures=f"gap {figure_in_per_cent(gap)}" if known else "no bound yet")
         elif known and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
             spent = time.monotonic() - self._begin
-            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_progress_seconds_left(self._limit, spent, ', ')}")
+            self._line(
+                f"  gap {figure_in_per_cent(gap)} after {spent:.0f} s{_progress_seconds_left(self._limit, spent, ', ')}"
+            )
 
     def _line(self, text: str) -> None:
         if not self._quiet:

@@ -116,7 +116,7 @@ def remove_file(project: HasProject, name: str) -> dict[str, Any]:
 @router.post("/projects/{project}/data")
 def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, Any]:
     """Begin with data: a job is drafted from the columns as `cellguard init` does; several files make a publication."""
-    paths = [_data_file_of_request(state, name) for name in dict.fromkeys(body.files)]
+    paths = [_data_file_on_server(state, name) for name in dict.fromkeys(body.files)]
     if len(paths) == 1 and paths[0].name.lower().endswith((".jj", ".jj.gz")):
         project.write({**_project_job_without_data(project), "data": {"table": project.relative(paths[0])}})
         return {"told": [], "unconfirmed": []}
@@ -133,7 +133,7 @@ def _project_job_without_data(project: Project) -> dict[str, Any]:
     return {k: v for k, v in project.raw().items() if k not in ("data", "dimensions", "tables", "unconfirmed")}
 
 
-def _data_file_of_request(state: State, name: str) -> Path:
+def _data_file_on_server(state: State, name: str) -> Path:
     path = state.root.inside(name)
     if not path.is_file():
         raise InputError(f"{name}: no such file.", hint="choose one from the list, or upload it.")
@@ -146,7 +146,7 @@ def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any
     from cellguard.web.columns import columns_for_browser
 
     del project
-    return columns_for_browser(_data_file_of_request(state, body.file))
+    return columns_for_browser(_data_file_on_server(state, body.file))
 
 
 # ---------------------------------------------------------------- the job

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from cellguard import __version__
-from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, place_of_error
+from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, place_of_exception
 from cellguard.web import api, results, views
 from cellguard.web.places import Root
 from cellguard.web.projects import Projects
@@ -94,5 +94,5 @@ def _response_to_large_upload(_: Request, __: Exception) -> JSONResponse:
 
 def _response_to_internal_fault(_: Request, error: Exception) -> JSONResponse:
     """Answer to a fault of ours: its kind and place, never its text, which could hold a value."""
-    told = InternalError(place_of_error(error))
+    told = InternalError(place_of_exception(error))
     return JSONResponse({"message": told.message, "hint": told.hint}, status_code=500)

@@ -72,7 +72,7 @@ def _write_decision(
     rules = [
         left
         for rule in project.raw().get("rules", [])
-        if (left := _rule_without_decision(rule, whole, totals)) is not None
+        if (left := _decision_taken_back(rule, whole, totals)) is not None
     ]
     lines = [line for line in before if line.codes != tuple(whole.values())]
     if decision == "protect":
@@ -98,9 +98,7 @@ def _is_decided_by_hand(rule: Any) -> bool:
     return isinstance(rule, dict) and rule.get("rule") == "manual"
 
 
-def _rule_without_decision(
-    rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]
-) -> dict[str, Any] | None:
+def _decision_taken_back(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
     """Take a cell out of a rule by hand; the rule goes with its last cell."""
     if not _is_decided_by_hand(rule):
         return rule

@@ -27,9 +27,9 @@ from cellguard.web.projects import Project
 from cellguard.web.released import (
     KINDS,
     browser_texts_of_numbers,
-    job_of_released_folder,
     json_of_released_file,
-    released_cells,
+    project_job_of_release,
+    released_cells_for_browser,
 )
 from cellguard.web.tables import Tables
 
@@ -264,17 +264,19 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
         table = tables.flagged(file)
         kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
         kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
-        return Look(table, _views_to_look_at(table, file.job), browser_texts_of_numbers(table, table.values), kinds)
+        return Look(
+            table, _browser_views_of_table(table, file.job), browser_texts_of_numbers(table, table.values), kinds
+        )
     folder = project.release(release)
     manifest = json_of_released_file(folder / "internal" / "manifest.json")
-    file = job_of_released_folder(project, folder)
+    file = project_job_of_release(project, folder)
     table = tables.flagged(file)
-    shown, kinds = released_cells(table, folder / "public", file.job)
+    shown, kinds = released_cells_for_browser(table, folder / "public", file.job)
     audit = folder / "internal" / "audit.json"
-    return Look(table, _views_to_look_at(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
+    return Look(table, _browser_views_of_table(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
 
 
-def _views_to_look_at(table: Table, job: Job) -> tuple[View, ...]:
+def _browser_views_of_table(table: Table, job: Job) -> tuple[View, ...]:
     if table.parts:
         return tuple(
             View(part.name, part.table, part.cells, tuple(range(len(part.table.dimensions)))) for part in table.parts

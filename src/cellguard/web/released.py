@@ -21,7 +21,10 @@ from cellguard.publish.read import JobFile
 from cellguard.web.places import files_server_may_not_see
 from cellguard.web.projects import Project
 
-__all__ = ["KINDS", "browser_texts_of_numbers", "job_of_released_folder", "json_of_released_file", "released_cells"]
+__all__ = [
+    "KINDS", "browser_texts_of_numbers", "json_of_released_file", "project_job_of_release",
+    "released_cells_for_browser",
+]  # fmt: skip
 
 KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
 """What can be said of a cell; windows name them by their place here."""
@@ -38,7 +41,7 @@ def json_of_released_file(path: Path) -> dict[str, Any]:
     return found
 
 
-def job_of_released_folder(project: Project, folder: Path) -> JobFile:
+def project_job_of_release(project: Project, folder: Path) -> JobFile:
     """Return the job that a release was made by."""
     path = folder / "internal" / "job.toml"
     text = read_toml_text(path, path.name)
@@ -57,11 +60,11 @@ def browser_texts_of_numbers(table: Table, values: FloatArray) -> tuple[str, ...
     )
 
 
-def released_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
+def released_cells_for_browser(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
     """Read what was published, in the order of the system's cells."""
     names = job.method.method.columns
     if not table.parts:
-        return _released_texts_and_kinds(table, _columns_released_in_project(folder, job.name, names, table.n_cells))
+        return _browser_texts_and_kinds(table, _columns_released_in_project(folder, job.name, names, table.n_cells))
     nothing = np.where(empty_cells_of_table(table), 0.0, np.nan)  # cells without data may have no row
     columns: dict[str, Any] = {
         name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
@@ -74,7 +77,7 @@ def released_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...
                 folder, file_name_of_sheet(title), names, len(rows), behind=behind
             ).items():
                 columns[name][part.cells[rows]] = column
-    return _released_texts_and_kinds(table, columns)
+    return _browser_texts_and_kinds(table, columns)
 
 
 def _columns_released_in_project(
@@ -102,7 +105,7 @@ def _columns_released_in_project(
     raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
 
 
-def _released_texts_and_kinds(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
+def _browser_texts_and_kinds(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
     """Return the texts and kinds of what is published."""
     kinds = np.full(table.n_cells, KINDS.index("published"))
     if "lower" in columns:

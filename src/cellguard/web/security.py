@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from cellguard.exceptions import place_of_error
+from cellguard.exceptions import place_of_exception
 
 __all__ = ["HEADERS", "TOO_LARGE", "Guard", "Keys", "TooLargeError"]
 
@@ -163,7 +163,7 @@ class Guard:
             await self.app(scope, counted, marked)
         except Exception as error:  # noqa: BLE001 - the application has answered; no traceback and no value in a log
             if not started:
-                await _send_http_answer(send, 500, f"internal error: {place_of_error(error)}")
+                await _send_http_answer(send, 500, f"internal error: {place_of_exception(error)}")
 
 
 async def _send_http_answer(send: Send, status: int, text: str) -> None:

@@ -17,7 +17,7 @@ LANGUAGES = {"en": "English", "de": "Deutsch"}
 def texts_of(language: str) -> dict[str, str]:
     """Return every text of a language by its key, ``page.name``."""
     path = resources.files("cellguard.web") / "texts" / f"{language}.toml"
-    return dict(_flat_texts("", tomllib.loads(path.read_text(encoding="utf-8"))))
+    return dict(_browser_texts_by_key("", tomllib.loads(path.read_text(encoding="utf-8"))))
 
 
 def texts_for_page(language: str) -> dict[str, str]:
@@ -27,10 +27,14 @@ def texts_for_page(language: str) -> dict[str, str]:
     return texts_of(language) | ({} if language == "en" else said)
 
 
-def _flat_texts(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
+def _browser_texts_by_key(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     for name, entry in entries.items():
-        out += _flat_texts(f"{before}{name}.", entry) if isinstance(entry, dict) else [(f"{before}{name}", str(entry))]
+        out += (
+            _browser_texts_by_key(f"{before}{name}.", entry)
+            if isinstance(entry, dict)
+            else [(f"{before}{name}", str(entry))]
+        )
     return out
 
 

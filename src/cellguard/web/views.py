@@ -39,7 +39,7 @@ def _html_templates() -> Any:
     )
 
 
-def _html_page(name: str, language: str, **facts: Any) -> HTMLResponse:
+def _page_for_browser(name: str, language: str, **facts: Any) -> HTMLResponse:
     texts = texts_of(language)
     content = {"t": texts, "language": language, "languages": LANGUAGES, "steps": STEPS, "project": None, "step": None}
     return HTMLResponse(_html_templates().get_template(name).render(content | facts))
@@ -61,7 +61,7 @@ def enter_with_token(state: HasState, token: str = "") -> Response:
 @router.get("/")
 def home_page(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
     """List the projects."""
-    return _html_page("home.html", language_of_request(language, accepted), folder=state.root.folder.name)
+    return _page_for_browser("home.html", language_of_request(language, accepted), folder=state.root.folder.name)
 
 
 @router.get("/language/{code}")
@@ -89,7 +89,7 @@ def page_of_project(
     if step not in STEPS:
         raise UnknownCodeError("there is no such page.")
     found = state.projects.get(project)
-    return _html_page("step.html", language_of_request(language, accepted), project=found.id, step=step)
+    return _page_for_browser("step.html", language_of_request(language, accepted), project=found.id, step=step)
 
 
 @router.get("/texts/{code}.json")

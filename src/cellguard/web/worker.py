@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.plain import plain_json
-from cellguard.exceptions import CellguardError, place_of_error
+from cellguard.exceptions import CellguardError, place_of_exception
 from cellguard.publish.progress import Progress
 
-__all__ = ["main"]
+__all__ = ["run_as_worker"]
 
 _OFTEN_S = 0.1
 """A curve needs no more points than this in its first minute, and fewer later."""
@@ -63,11 +63,11 @@ class Lines(Progress):
             raise KeyboardInterrupt
 
 
-def main(kind: str, path: str, limit_s: float) -> int:
+def run_as_worker(kind: str, path: str, limit_s: float) -> int:
     """Do the work; what is told last says how it ended. `limit_s` is for each method of a comparison."""
     lines = Lines()
     sys.stdout = sys.stderr  # nothing else may write between the lines
-    threading.Thread(target=_listen_to_server, args=(lines,), daemon=True).start()
+    threading.Thread(target=_listen_to_web_server, args=(lines,), daemon=True).start()
     try:
         made = (
             _protect_in_worker(Path(path), lines)
@@ -84,11 +84,11 @@ def main(kind: str, path: str, limit_s: float) -> int:
     except MemoryError:
         lines.say(ended="failed", error={"message": "the memory of this machine is not enough.", "hint": None})
     except Exception as error:  # noqa: BLE001 - its text could hold a value
-        lines.say(ended="failed", error={"message": f"internal error: {place_of_error(error)}", "hint": None})
+        lines.say(ended="failed", error={"message": f"internal error: {place_of_exception(error)}", "hint": None})
     return 0
 
 
-def _listen_to_server(lines: Lines) -> None:
+def _listen_to_web_server(lines: Lines) -> None:
     """Wait for the word to stop; the end of the stream means that the server is gone."""
     for line in sys.stdin:
         if line.strip() == "stop":
@@ -121,4 +121,4 @@ def _compare_in_worker(path: Path, lines: Lines, limit_s: float) -> dict[str, An
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    sys.exit(run_as_worker(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs, parallel_config
 import cellguard as cg
 from cellguard.check import audit as module
 from cellguard.check import by_clusters
-from cellguard.nouns.levels import attackers_of_table, with_respondents_as_attackers
+from cellguard.nouns.levels import attackers_of_table, table_with_respondent_attackers
 from cellguard.nouns.release import Suppression
 
 
@@ -68,13 +68,13 @@ def test_clusters_tell_what_the_whole_tells(publication, patterns, monkeypatch, 
 
 
 def test_a_respondent_is_one_in_each_cluster(publication):
-    table = with_respondents_as_attackers(publication.table)
+    table = table_with_respondent_attackers(publication.table)
     cluster = publication.cluster_of
     people = [a for a in attackers_of_table(table) if a.derived]
     assert len(people) > 10
     assert all(len(set(cluster[a.cells].tolist())) == 1 for a in people)
     # they are those that the method of each cluster is held against
-    alone = [with_respondents_as_attackers(publication.cluster(k)[0]) for k in range(2)]
+    alone = [table_with_respondent_attackers(publication.cluster(k)[0]) for k in range(2)]
     assert len(people) == sum(a.derived for t in alone for a in t.attackers)
 
 
@@ -92,14 +92,14 @@ def test_clusters_are_audited_in_other_processes(patterns, monkeypatch):
 def test_as_many_at_a_time_as_somebody_says(patterns, monkeypatch, around, jobs, workers):
     release = patterns["safe"]
     seen = []
-    run = by_clusters.run_clusters
+    run = by_clusters.run_clusters_of_tables
 
     def watched(*args):
         seen.append(effective_n_jobs(None))
         return run(*args)
 
     monkeypatch.setattr(by_clusters, "_SEVERAL_CORES", 0)
-    monkeypatch.setattr(by_clusters, "run_clusters", watched)
+    monkeypatch.setattr(by_clusters, "run_clusters_of_tables", watched)
     with parallel_config(backend="threading", n_jobs=around):
         assert module.audit(release, jobs=jobs).safe
     assert seen == [workers]

@@ -11,7 +11,7 @@ from cellguard import examples, generate
 from cellguard.check.attack.counts import matching_grid_of, rule_attacker_knows
 from cellguard.check.attack.weighing import weighing_attack
 from cellguard.exceptions import InputError, ReleaseError
-from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+from cellguard.methods.suppress.resist import optimal_suppression_of_counts, resist_matching
 from cellguard.nouns.release import Status, Suppression
 
 RULE = cg.CountRule(minimum=5, width=8)
@@ -25,7 +25,7 @@ def suppressed(table, cells):
 
 def some_tables(size, n):
     found = (generate.frequency(seed=seed, rows=size, columns=size) for seed in range(10 * n))
-    chosen = [t for t in found if t.sensitive.any() and optimal_counts(t, RULE).published][:n]
+    chosen = [t for t in found if t.sensitive.any() and optimal_suppression_of_counts(t, RULE).published][:n]
     assert len(chosen) == n
     return chosen
 
@@ -37,7 +37,7 @@ def orders(release):
     """Orders under which the rule gives the pattern of the paper's example."""
     for order in range(200):
         rule = cg.CountRule(minimum=5, width=8, order=order)
-        if np.array_equal(optimal_counts(release.table, rule).suppressed, release.suppressed):
+        if np.array_equal(optimal_suppression_of_counts(release.table, rule).suppressed, release.suppressed):
             yield rule
 
 
@@ -59,7 +59,7 @@ def test_example_2_is_narrowed_by_every_order_that_gives_its_pattern():
         attack = cg.matching_attack(release, rule)
         survivors = [
             y for y in range(10) if np.array_equal(
-                optimal_counts(examples.minami2019_table1(y).table, rule).suppressed, release.suppressed
+                optimal_suppression_of_counts(examples.minami2019_table1(y).table, rule).suppressed, release.suppressed
             )
         ]  # fmt: skip
         assert (attack.lower[3], attack.upper[3]) == (min(survivors), max(survivors))
@@ -77,7 +77,7 @@ def test_example_1_has_the_range_of_the_paper():
 
 def test_attackers_who_know_more_learn_more():
     for table in some_tables(5, 12):
-        release = optimal_counts(table, RULE)
+        release = optimal_suppression_of_counts(table, RULE)
         rule, mechanism, algorithm = (
             cg.matching_attack(release, RULE, knows=k) for k in ("rule", "mechanism", "algorithm")
         )
@@ -92,7 +92,7 @@ def test_attackers_who_know_more_learn_more():
 
 
 def test_deterministic_suppression_leaks_about_half_of_16_cells():
-    attacks = [cg.matching_attack(optimal_counts(t, RULE), RULE) for t in some_tables(4, 60)]
+    attacks = [cg.matching_attack(optimal_suppression_of_counts(t, RULE), RULE) for t in some_tables(4, 60)]
     unsafe, primary = (sum(int(getattr(a, name).sum()) for a in attacks) for name in ("unsafe", "primary"))
     assert 0.36 <= unsafe / primary <= 0.60  # the paper: 0.46
 
@@ -107,15 +107,15 @@ def test_a_known_lower_bound_narrows():
     raised = raised.with_(
         lb=np.where(inner, 1.0, 0.0), fixed=table.fixed, sensitive=table.sensitive, sliding=table.sliding
     )
-    one = cg.matching_attack(optimal_counts(table, RULE), RULE)
+    one = cg.matching_attack(optimal_suppression_of_counts(table, RULE), RULE)
     other_rule = cg.CountRule(minimum=6, width=8)
-    other = cg.matching_attack(optimal_counts(raised, other_rule), other_rule)
+    other = cg.matching_attack(optimal_suppression_of_counts(raised, other_rule), other_rule)
     assert np.array_equal(one.lower + 1, other.lower)
     assert np.array_equal(one.upper + 1, other.upper)
 
 
 def test_limit_gives_outer_bounds_and_says_so():
-    release = optimal_counts(some_tables(6, 5)[-1], RULE)
+    release = optimal_suppression_of_counts(some_tables(6, 5)[-1], RULE)
     full, cut = cg.matching_attack(release, RULE), cg.matching_attack(release, RULE, limit=3)
     assert full.exact
     assert not cut.exact
@@ -126,14 +126,14 @@ def test_limit_gives_outer_bounds_and_says_so():
 def test_rule_is_taken_from_the_release_or_the_table():
     table = some_tables(4, 1)[0]
     rule = cg.CountRule(minimum=5, width=8, order=3)
-    assert cg.matching_attack(optimal_counts(table, rule)).rule == rule
+    assert cg.matching_attack(optimal_suppression_of_counts(table, rule)).rule == rule
     assert rule_attacker_knows(table) == RULE
     with pytest.raises(InputError, match="cannot be told"):
         rule_attacker_knows(table.with_(sliding=np.zeros(table.n_cells)))
 
 
 def test_summary_counts_cells_and_shows_no_value():
-    attack = cg.matching_attack(optimal_counts(some_tables(5, 1)[0], RULE), RULE)
+    attack = cg.matching_attack(optimal_suppression_of_counts(some_tables(5, 1)[0], RULE), RULE)
     summary = attack.summary()
     assert summary["unsafe"] + summary["safe"] + summary["undecided"] == summary["primary"]
     assert sum(summary["widths_of_unsafe"]) == summary["unsafe"]
@@ -143,7 +143,7 @@ def test_summary_counts_cells_and_shows_no_value():
 
 
 def test_pattern_that_shows_a_primary_cell():
-    release = optimal_counts(some_tables(4, 1)[0], RULE)
+    release = optimal_suppression_of_counts(some_tables(4, 1)[0], RULE)
     hidden = release.suppressed & ~release.primary
     bad = Suppression(table=release.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
     with pytest.raises(ReleaseError, match="sensitive and was left published"):
@@ -159,7 +159,7 @@ def test_table_of_magnitudes():
 
 def test_rule_that_does_not_reproduce_the_pattern():
     table = some_tables(4, 1)[0]
-    release = optimal_counts(table, RULE)
+    release = optimal_suppression_of_counts(table, RULE)
     everything = suppressed(table, ~table.fixed)
     for knows in ("algorithm", "mechanism"):
         with pytest.raises(InputError, match="does not reproduce the pattern"):
@@ -175,7 +175,7 @@ def test_rule_that_does_not_reproduce_the_pattern():
     [({"knows": "everything"}, "knows"), ({"cells": "some"}, "cells"), ({"rule": cg.MinFrequency(5)}, "CountRule")],
 )
 def test_wrong_arguments(arguments, message):
-    release = optimal_counts(some_tables(4, 1)[0], RULE)
+    release = optimal_suppression_of_counts(some_tables(4, 1)[0], RULE)
     with pytest.raises(InputError, match=message):
         cg.matching_attack(release, **arguments)
 
@@ -276,7 +276,7 @@ def test_table_that_no_pattern_protects():
     inner = np.zeros(table.n_cells, bool)
     inner[[4, 5, 7, 8]] = True
     table = table.with_(sensitive=inner, sliding=np.where(inner, 2.0, 0.0), fixed=~inner)
-    assert optimal_counts(table, RULE).status is Status.INFEASIBLE
+    assert optimal_suppression_of_counts(table, RULE).status is Status.INFEASIBLE
     assert resist_matching(table, RULE).status is Status.INFEASIBLE
 
 
@@ -356,11 +356,11 @@ def test_sampling_with_the_algorithm_itself():
 @pytest.mark.parametrize("knows", ["rule", "mechanism", "algorithm"])
 def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
     for table in some_tables(4, 6):
-        release = optimal_counts(table, RULE)
+        release = optimal_suppression_of_counts(table, RULE)
         exact = cg.matching_attack(release, RULE, knows=knows)
 
         def algorithm(t):
-            return optimal_counts(t, RULE).suppressed
+            return optimal_suppression_of_counts(t, RULE).suppressed
 
         few = exact.count_candidates() <= 60
         found = cg.matching_attack(release, RULE, knows=knows, algorithm=algorithm, samples=60)
@@ -408,7 +408,7 @@ def test_secret_parameters_are_tried_one_by_one():
                 table = examples.minami2019_table1(k).table
                 small = tried.sensitive(table.values) & ~table.fixed
                 counted = table.with_(sensitive=small, sliding=np.where(small, float(width), 0.0))
-                found = optimal_counts(counted, tried)
+                found = optimal_suppression_of_counts(counted, tried)
                 if found.published and np.array_equal(found.suppressed, release.suppressed):
                     possible.add(tried)
                     counts.append(table.values[release.suppressed])

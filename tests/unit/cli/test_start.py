@@ -41,13 +41,13 @@ def test_help_loads_no_parsers():
 
 
 def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
-    from cellguard.cli._start import put_off_at_start
+    from cellguard.cli._start import put_off_at_command_start
 
-    put_off_at_start("json")
+    put_off_at_command_start("json")
     import json
 
     assert json.loads("1") == 1
-    put_off_at_start("cellguard.no_such_module")
+    put_off_at_command_start("cellguard.no_such_module")
     assert "cellguard.no_such_module" not in sys.modules
 
 

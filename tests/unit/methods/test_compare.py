@@ -11,7 +11,7 @@ import cellguard as cg
 from cellguard.cli import main
 from cellguard.data.examples import salazar2004_figure1
 from cellguard.exceptions import UnknownCodeError
-from cellguard.methods.options import suggested_base
+from cellguard.methods.options import base_suggested_to_methods
 from cellguard.methods.registry import METHODS
 
 
@@ -46,8 +46,8 @@ def test_unknown_methods_get_a_hint(table: cg.Table) -> None:
 
 
 def test_the_base_leaves_room_for_every_level(table: cg.Table) -> None:
-    assert suggested_base(table) == 5.0
-    assert suggested_base(salazar2004_figure1()) == 50.0
+    assert base_suggested_to_methods(table) == 5.0
+    assert base_suggested_to_methods(salazar2004_figure1()) == 50.0
 
 
 def test_the_command_prints_one_json_object(tmp_path, capfd, table: cg.Table) -> None:

@@ -8,10 +8,10 @@ import pytest
 import cellguard as cg
 from cellguard._engine.clock import NEVER
 from cellguard.methods.limits import Limits
-from cellguard.methods.respondents import _Rounds, _without_planned_respondents
+from cellguard.methods.respondents import _against_no_respondents, _Rounds
 from cellguard.methods.suppress.mend import mended_pattern
 from cellguard.methods.suppress.verb import _mend_pattern
-from cellguard.nouns.levels import with_respondents_as_attackers
+from cellguard.nouns.levels import table_with_respondent_attackers
 from cellguard.nouns.release import Status, Suppression
 
 
@@ -57,7 +57,7 @@ def test_one_rough_search_is_enough(seed):
     searches = []
     protect = rounds._protect
     rounds._protect = lambda *asked: searches.append(asked) or protect(*asked)
-    planned, release = rounds._first(_without_planned_respondents(with_respondents_as_attackers(survey(seed))))
+    planned, release = rounds._first(_against_no_respondents(table_with_respondent_attackers(survey(seed))))
     assert len(searches) == 1
     assert release.audit().safe
     assert any(len(a.sensitive) for a in planned.attackers if a.derived)  # and the next search knows of it

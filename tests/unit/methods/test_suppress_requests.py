@@ -25,10 +25,10 @@ def many_attackers(seed: int, n: int):
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_left_out_is_implied_and_nothing_else_is(seed, monkeypatch):
     table = many_attackers(seed, 25)
-    few = requests.asked_of_pattern(table).requests
+    few = requests.pattern_asked_by_levels(table).requests
     monkeypatch.setattr(requests, "_essential_pattern_requests", lambda every, _known, **_: every)
-    every = requests.asked_of_pattern(table).requests
-    asked = requests.asked_of_pattern(table)
+    every = requests.pattern_asked_by_levels(table).requests
+    asked = requests.pattern_asked_by_levels(table)
     rooms = []
     for k in range(len(asked.known_ptr) - 1):
         span = slice(asked.known_ptr[k], asked.known_ptr[k + 1])
@@ -62,6 +62,6 @@ def test_the_work_does_not_grow_with_the_square_of_the_attackers(monkeypatch):
     known = [
         Attacker(name=str(c), cells=np.array([c]), lb=table.values[[c]], ub=table.values[[c]]) for c in free.tolist()
     ]
-    asked = requests.asked_of_pattern(table.with_(attackers=(EXTERNAL, *known)))
+    asked = requests.pattern_asked_by_levels(table.with_(attackers=(EXTERNAL, *known)))
     assert len(known) > 20
     assert calls <= 3 * len(asked.requests)

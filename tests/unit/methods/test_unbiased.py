@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import cellguard as cg
 from cellguard.data.generate import census
 from cellguard.methods.round.unbiased import (
-    exploring_residues,
-    shares_rounded_up,
+    first_residues_to_round,
+    rounding_shares_of_residues,
     steered_to_round,
     transition_of_residues,
 )
@@ -38,7 +38,7 @@ def test_an_unbiased_algorithm_is_left_alone() -> None:
 
 def test_cells_stay_between_their_multiples_and_multiples_stay() -> None:
     values = np.arange(200.0)
-    drawn = steered_to_round(values, exploring_residues(5), np.random.default_rng(2))
+    drawn = steered_to_round(values, first_residues_to_round(5), np.random.default_rng(2))
     assert np.array_equal(drawn // 5, values // 5)
     assert np.array_equal(drawn[values % 5 == 0], values[values % 5 == 0])
     assert ((drawn % 5 == 0) == (values % 5 == 0)).all()
@@ -48,7 +48,7 @@ def test_shares_are_counted_by_residue() -> None:
     values = np.tile([1.0, 1.0, 3.0, 4.0], 5000)
     target = np.tile([1.0, 2.0, 3.0, 4.0], 5000)
     up = np.tile([0.0, 5.0, 5.0, 5.0], 5000)
-    share = shares_rounded_up(values, target, up, 5)
+    share = rounding_shares_of_residues(values, target, up, 5)
     assert share[1, 1] == pytest.approx(0.0, abs=0.01)
     assert min(share[1, 2], share[3, 3], share[4, 4]) == pytest.approx(1.0, abs=0.01)
 

@@ -7,7 +7,7 @@ import pytest
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.nouns.clusters import cluster_releases_kept_by, run_clusters
+from cellguard.nouns.clusters import cluster_releases_kept_by, run_clusters_of_tables
 from cellguard.nouns.publication import Part, Publication
 
 
@@ -83,7 +83,9 @@ def test_one_limit_for_all_clusters():
 def test_clusters_at_a_time_end_within_the_limit_of_all(effort):
     with parallel_config(backend="threading", n_jobs=2):
         tasks = ((k, None, {"time_limit_s": 0.0}) for k in range(len(effort)))
-        found = run_clusters(lambda _, time_limit_s: time_limit_s, (), tasks, np.array(effort), {"time_limit_s": 60.0})
+        found = run_clusters_of_tables(
+            lambda _, time_limit_s: time_limit_s, (), tasks, np.array(effort), {"time_limit_s": 60.0}
+        )
         given = dict(found)
     busy = [0.0, 0.0]
     for k in range(len(effort)):  # whoever is free takes the next

@@ -12,7 +12,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import InputError
-from cellguard.nouns.figures import decimals_of_figures, figure, figure_with_decimals, percentage
+from cellguard.nouns.figures import decimals_of_table_figures, figure, figure_in_per_cent, figure_with_decimals
 from cellguard.nouns.release import Status, Suppression
 
 RECORDS = {
@@ -119,7 +119,7 @@ def test_no_bound_is_told_as_none():
     t = cg.Table.from_equations([3, 4, 7], [[2, 0, 1]], sensitive=[0], upper=[1], lower=[1])
     made = Suppression(table=t, status=Status.FEASIBLE, objective=11.0, bound=4.657e-10, suppressed=t.sensitive)
     assert np.isnan(made.gap)
-    assert percentage(made.gap) == "no bound computed"
+    assert figure_in_per_cent(made.gap) == "no bound computed"
     assert np.isnan(made.summary(internal=True)["bound"])
 
 
@@ -127,7 +127,7 @@ def test_no_bound_is_told_as_none():
 def test_nothing_is_nothing(value):
     assert figure(value) == "0"
     assert not figure_with_decimals(value, 1).startswith("-")
-    assert percentage(value) == "0.0%"
+    assert figure_in_per_cent(value) == "0.0%"
 
 
 @pytest.mark.parametrize("value", [1.5e-7, 0.000123456, 99999.4, 1e15, -1234.5678])
@@ -137,9 +137,9 @@ def test_figures_have_no_exponents(value):
 
 
 def test_decimals_of_the_data_are_kept():
-    assert decimals_of_figures(np.array([1.0, 2.5, 0.1 + 0.2])) == 1
-    assert decimals_of_figures(np.array([1.0, 2.0])) == 0
-    assert decimals_of_figures(np.array([36667964.344156764, 1 / 3])) == 2
+    assert decimals_of_table_figures(np.array([1.0, 2.5, 0.1 + 0.2])) == 1
+    assert decimals_of_table_figures(np.array([1.0, 2.0])) == 0
+    assert decimals_of_table_figures(np.array([36667964.344156764, 1 / 3])) == 2
 
 
 def test_no_data_is_not_a_zero():

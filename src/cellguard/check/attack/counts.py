@@ -153,7 +153,7 @@ def rule_attacker_knows(table: Table) -> CountRule:
     that separates sensitive cells from the others, or the only number that does; cells are lost by
     their counts when those are the table's weights.
     """
-    rule, most = _smallest_rule_to_guess(table)
+    rule, most = _smallest_rule_attacker_guesses(table)
     if not rule.minimum <= 5 <= most and rule.minimum != most:
         raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=_GIVE_IT)
     return replace(rule, minimum=5) if rule.minimum <= 5 <= most else rule
@@ -161,10 +161,10 @@ def rule_attacker_knows(table: Table) -> CountRule:
 
 def rule_attacker_may_guess(table: Table) -> CountRule:
     """Return one of the rules by which the table's sensitive cells may have been chosen, be there doubt or not."""
-    return _smallest_rule_to_guess(table)[0]
+    return _smallest_rule_attacker_guesses(table)[0]
 
 
-def _smallest_rule_to_guess(table: Table) -> tuple[CountRule, float]:
+def _smallest_rule_attacker_guesses(table: Table) -> tuple[CountRule, float]:
     """Return the rule of the smallest minimum that fits the table, and the largest minimum that does."""
     s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
@@ -197,14 +197,14 @@ def matching_grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     lines = [line for line in lines if inner[line].any()]
     if not all(inner[line].all() and len(line) > 1 for line in lines):
         return None
-    cells = _matching_grid_cells(lines, np.flatnonzero(inner))
+    cells = _grid_cells_of_matching_attack(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
         return None
     start = int(least[0])
     return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
 
 
-def _matching_grid_cells(lines: list[IntArray], inner: IntArray) -> IntArray | None:
+def _grid_cells_of_matching_attack(lines: list[IntArray], inner: IntArray) -> IntArray | None:
     """Arrange the inner cells by row and column, or return None when they do not form a grid."""
     rows = [line for line in lines if not np.isin(line, lines[0]).any() or line is lines[0]]
     columns = [line for line in lines if np.isin(line, lines[0]).any() and line is not lines[0]]

@@ -112,13 +112,13 @@ class MatchingAttack(CountAttack):
 
         At most `limit`; of a table that is not two-way, an error.
         """
-        grid = _require_matching_grid(self.suppression)
+        grid = _require_grid_to_attack(self.suppression)
         hidden = grid.pattern(self.suppression.suppressed)
         return grid.of_table(twoway.candidates(grid.counts, hidden, limit), hidden)
 
     def count_candidates(self, limit: int = 10**12) -> int:
         """Return how many candidates there are; what reaches `limit` is a lower bound."""
-        grid = _require_matching_grid(self.suppression)
+        grid = _require_grid_to_attack(self.suppression)
         return twoway.count_candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
 
 
@@ -254,7 +254,7 @@ def _matching_tried_candidates(
         raise InputError(f"samples {samples}: at least 1 is needed.")
     found = sample_matching_candidates(suppression, rule, knows, algorithm, samples=samples, seed=seed)
     if not found.survived:
-        raise _pattern_not_matched(suppression, rule, knows)
+        raise _error_of_matching_attack(suppression, rule, knows)
     return {
         "feasible_lower": found.low,
         "feasible_upper": found.high,
@@ -287,7 +287,7 @@ def _rule_of_attack(suppression: Suppression, rule: CountRule | None) -> CountRu
     return CountRule(**made_with) if isinstance(made_with, dict) else rule_attacker_knows(suppression.table)
 
 
-def _require_matching_grid(suppression: Suppression) -> Grid:
+def _require_grid_to_attack(suppression: Suppression) -> Grid:
     grid = matching_grid_of(suppression.table, suppression.suppressed)
     if grid is None:
         raise InputError(
@@ -328,10 +328,10 @@ def _check_rule_of_attack(suppression: Suppression, rule: CountRule, grid: Grid,
         same = twoway.is_safe(grid.counts, pattern, law)
         same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))
     if not same:
-        raise _pattern_not_matched(suppression, rule, knows)
+        raise _error_of_matching_attack(suppression, rule, knows)
 
 
-def _pattern_not_matched(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
+def _error_of_matching_attack(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
     hints = {
         "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
         "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",

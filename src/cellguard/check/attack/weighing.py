@@ -107,7 +107,9 @@ def weighing_attack(
         weight = weight + 1.0
     weight = weight / weight.sum()
     values = grid.of_table(tables, pattern)
-    ends = np.array([_shortest_weighed(values[:, k], weight, share) for k in range(values.shape[1])]).reshape(-1, 2)
+    ends = np.array(
+        [_shortest_interval_attacker_weighs(values[:, k], weight, share) for k in range(values.shape[1])]
+    ).reshape(-1, 2)
     return WeighingAttack(
         suppression=suppression,
         rule=rule,
@@ -136,7 +138,7 @@ def _candidates_to_weigh(suppression: Suppression, grid: Grid, sample: int, rng:
     return np.array(out)
 
 
-def _shortest_weighed(values: IntArray, weight: FloatArray, share: float) -> tuple[float, float]:
+def _shortest_interval_attacker_weighs(values: IntArray, weight: FloatArray, share: float) -> tuple[float, float]:
     """Return the shortest interval of values that holds the share of the weight."""
     points, where = np.unique(values, return_inverse=True)
     total = np.concatenate([[0.0], np.cumsum(np.bincount(where, weight))])

@@ -9,7 +9,7 @@ import numpy as np
 
 from cellguard._types import FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.exceptions import InputError, raise_error_of_missing
 from cellguard.nouns.checks import refuse_cells
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def with_contributions(
     from cellguard._io.frames import column_as_numbers, columns_of_frame
 
     columns = columns_of_frame(frame)
-    raise_if_missing("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
+    raise_error_of_missing("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
     cell = _cells_of_contributions(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cellguard._types import BoolArray, FloatArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, raise_if_missing
+from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, raise_error_of_missing
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -82,7 +82,7 @@ class Rule:
         """Return which cells of the table the rule looks at."""
         covered = np.ones(table.n_cells, dtype=bool)
         for dimension, wanted, inside in self.places:
-            raise_if_missing("dimension", [dimension], table.dimensions, place=f"{self.name}: ")
+            raise_error_of_missing("dimension", [dimension], table.dimensions, place=f"{self.name}: ")
             d = table.dimensions.index(dimension)
             unknown = sorted(wanted - set(table.codes[d]))
             if unknown:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cellguard.data.tabulate.people import People
-from cellguard.exceptions import InputError, raise_if_missing
+from cellguard.exceptions import InputError, raise_error_of_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,7 @@ class Records(Protocol):
 
 def check_columns_of_records(known: Sequence[str], roles: Roles) -> None:
     """Refuse columns that do not exist."""
-    raise_if_missing("column", roles.columns, known, place="the records: ")
+    raise_error_of_missing("column", roles.columns, known, place="the records: ")
     for part, column in roles.numeric.items():
         if column in roles.dimensions:
             raise InputError(f"column {column!r} cannot be a dimension and the {part} at once.")

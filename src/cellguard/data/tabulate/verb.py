@@ -235,7 +235,7 @@ def crossings_to_tabulate(
     out: dict[frozenset[str], tuple[str, ...]] = {}
     for table in tables:
         names = (table,) if isinstance(table, str) else tuple(table)
-        raise_if_missing("dimension", names, dims, place="tables: ")
+        raise_error_of_missing("dimension", names, dims, place="tables: ")
         for subset in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1)):
             out.setdefault(frozenset(subset), subset)
     return list(out.values())
@@ -247,7 +247,7 @@ def largest_crossings_of_records(dims: Sequence[str], crossings: Sequence[Any] |
         return [tuple(dims)]
     sets = [frozenset([c] if isinstance(c, str) else c) for c in crossings]
     for names in sets:
-        raise_if_missing("dimension", names, dims, place="crossings: ")
+        raise_error_of_missing("dimension", names, dims, place="crossings: ")
     most = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
     return [tuple(d for d in dims if d in names) for names in most]
 

@@ -19,9 +19,9 @@ from cellguard.methods.adjust.senses import needs_of_adjustment, with_secret_sen
 from cellguard.methods.adjust.solve import with_given_senses, with_optimal_senses
 from cellguard.methods.adjust.task import Task
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import method_words_in_any_case
+from cellguard.methods.method import method_options_in_any_case
 from cellguard.nouns.kept import Keep, kept_cells
-from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.publication import table_or_publication
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
 
@@ -31,9 +31,9 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
-@method_words_in_any_case(METHOD)
+@method_options_in_any_case(METHOD)
 @with_secret_senses
-@takes_publications
+@table_or_publication
 @on_one_blas_thread
 def adjust(
     table: Table,
@@ -143,14 +143,14 @@ def adjust(
         surplus=_adjust_share(surplus, "surplus"),
         noise=_adjust_share(noise, "noise"),
         secret_senses=isinstance(senses, str) and senses == "key",
-        unit=_unit_of_adjustment(table, integer),
+        unit=_unit_of_adjusted_values(table, integer),
         adjuster=Adjuster(working.relations, working.fixed),
         limits=limits,
     )
     task.options = {
         "norm": norm,
-        "weights": _adjust_option(weights),
-        "senses": _adjust_option(senses),
+        "weights": _option_kept_by_adjust(weights),
+        "senses": _option_kept_by_adjust(senses),
         "surplus": surplus,
     }
     task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
@@ -161,8 +161,8 @@ def adjust(
     if norm == "l12":
         task.options |= {
             "omega": omega,
-            "squares": _adjust_option(squares),
-            "square_weights": _adjust_option(square_weights),
+            "squares": _option_kept_by_adjust(squares),
+            "square_weights": _option_kept_by_adjust(square_weights),
         }
     task.seconds["reduce"] = task.limits.spent_s
     task.details["norm"] = norm
@@ -173,12 +173,12 @@ def adjust(
     return release
 
 
-def _adjust_option(option: Any) -> Any:
+def _option_kept_by_adjust(option: Any) -> Any:
     """Return an option as a release keeps it: arrays decide the result but are confidential."""
     return option if option is None or isinstance(option, str) else "given"
 
 
-def _unit_of_adjustment(table: Table, integer: bool | None) -> float:
+def _unit_of_adjusted_values(table: Table, integer: bool | None) -> float:
     """Return of what published values are multiples; 0 when they may be any numbers."""
     if integer is None and not table.integer:
         return decimal_unit(table.values, table.relations, table.rhs)

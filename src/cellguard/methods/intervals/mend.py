@@ -14,7 +14,7 @@ from cellguard.methods.intervals.problem import Ends, widths_that_hide
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["accepted_intervals", "cells_exposed_by_intervals", "widened_intervals"]
+__all__ = ["accepted_intervals", "cells_with_intervals_to_mend", "widened_intervals"]
 
 ROUNDS = 4
 """How often what is exposed is widened."""
@@ -31,7 +31,7 @@ def accepted_intervals(
     """
     mended = 0
     for attempt in range(ROUNDS + 1):
-        cells = cells_exposed_by_intervals(table, ends(found), deadline)
+        cells = cells_with_intervals_to_mend(table, ends(found), deadline)
         if cells is None or (len(cells) and deadline.passed):
             return None, mended
         if not len(cells):
@@ -44,7 +44,7 @@ def accepted_intervals(
     return None, mended
 
 
-def cells_exposed_by_intervals(table: Table, ends: Ends, deadline: Deadline) -> IntArray | None:
+def cells_with_intervals_to_mend(table: Table, ends: Ends, deadline: Deadline) -> IntArray | None:
     """Return the cells that the audit does not call safe; None if time ran out before it was sure.
 
     Respondents are asked only where they were planned against: elsewhere the verb looks for itself, and plans again.

@@ -23,13 +23,13 @@ from cellguard.methods.intervals.mend import ROUNDS, accepted_intervals, widened
 from cellguard.methods.intervals.problem import SEARCHED, Ends, IntervalProblem
 from cellguard.methods.intervals.secret import secret_interval_seed
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import method_words_in_any_case
+from cellguard.methods.method import method_options_in_any_case
 from cellguard.methods.respondents import against_respondents
-from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.publication import table_or_publication
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["intervals", "positions_in_intervals"]
+__all__ = ["intervals", "positions_in_protection_intervals"]
 
 _SEARCH = 0.7
 """Share of the time for the search; the rest is for the check."""
@@ -40,8 +40,8 @@ _TELLS = (
 _NONE = "the limit was reached before any intervals were found and confirmed."
 
 
-@method_words_in_any_case(METHOD)
-@takes_publications
+@method_options_in_any_case(METHOD)
+@table_or_publication
 @against_the_cross()
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -123,7 +123,7 @@ def intervals(
         options=options,
         details={
             "cells_replaced": int((found.upper > found.lower).sum()),
-            "position": positions_in_intervals(table.values, found.lower, found.upper),
+            "position": positions_in_protection_intervals(table.values, found.lower, found.upper),
             **found.details,
         },
         explanation=_TELLS if position == "narrowest" and objective > 0 else "",
@@ -207,7 +207,7 @@ def _intervals_by_classes(problem: IntervalProblem, seed: int, limits: Limits) -
     return _FoundIntervals(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
-def positions_in_intervals(truth: FloatArray, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
+def positions_in_protection_intervals(truth: FloatArray, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
     """Return where the truth lies in intervals, in per cent of them (the five classes of baena2018 table 4)."""
     replaced = upper > lower
     share = (truth[replaced] - lower[replaced]) / (upper[replaced] - lower[replaced])  # of one without end: 0

@@ -6,7 +6,7 @@ import math
 
 from cellguard.exceptions import InputError
 from cellguard.methods.method import Method, Option
-from cellguard.methods.options import suggested_base
+from cellguard.methods.options import base_suggested_to_methods
 
 __all__ = ["METHOD"]
 
@@ -40,7 +40,7 @@ METHOD = Method(
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
     options=(
         Option(
-            name="base", kind=float, metavar="NUMBER", positive=True, from_table=suggested_base,
+            name="base", kind=float, metavar="NUMBER", positive=True, from_table=base_suggested_to_methods,
             help="Cells are drawn to multiples of this (5).",
         ),
         Option(

@@ -25,22 +25,22 @@ from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_rais
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.demands import Demand, demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import method_words_in_any_case
+from cellguard.methods.method import method_options_in_any_case
 from cellguard.methods.perturb import METHOD, cell_limits
 from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.methods.perturb.cutting import PerturbationOutcome, perturb_by_cuts
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.checks import additivity_residuals
 from cellguard.nouns.levels import Levels
-from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.publication import table_or_publication
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
 from cellguard.nouns.table import Table
 
 __all__ = ["perturb"]
 
 
-@method_words_in_any_case(METHOD)
-@takes_publications
+@method_options_in_any_case(METHOD)
+@table_or_publication
 @against_the_cross()
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -110,9 +110,9 @@ def perturb(
     bases = (
         None
         if distance is not None
-        else _perturb_option_per_cell(5.0 if base is None else base, table, "base", positive=True)
+        else _numbers_per_perturbed_cell(5.0 if base is None else base, table, "base", positive=True)
     )
-    room = bases if bases is not None else _perturb_option_per_cell(distance, table, "distance", positive=False)
+    room = bases if bases is not None else _numbers_per_perturbed_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
     name = "distance" if bases is None else "base"
     options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
@@ -138,7 +138,7 @@ def perturb(
     return run.confirmed()
 
 
-def _perturb_option_per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
+def _numbers_per_perturbed_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
     array = np.asarray(given, np.float64)
     if array.ndim and array.shape != (table.n_cells,):
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cellguard.methods.method import Method, Option
-from cellguard.methods.options import keep_option_of_method, read_method_bases, suggested_base
+from cellguard.methods.options import base_suggested_to_methods, bases_of_method_option, keep_option_of_method
 
 __all__ = ["METHOD"]
 
@@ -19,8 +19,8 @@ METHOD = Method(
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
     options=(
         Option(
-            name="base", default="5", metavar="NUMBER|FILE", read=read_method_bases, job_kind=float, job_default=None,
-            positive=True, from_table=suggested_base,
+            name="base", default="5", metavar="NUMBER|FILE", read=bases_of_method_option, job_kind=float,
+            job_default=None, positive=True, from_table=base_suggested_to_methods,
             help="The base, or on the command line a file with one per cell; unless given in a job, the least usual "
             "one that leaves room for every level.",
         ),

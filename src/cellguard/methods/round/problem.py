@@ -23,7 +23,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand, limits_by_demands
 from cellguard.nouns.table import Table
 
-__all__ = ["Bases", "RoundingProblem", "make_rounding_problem", "reach_of_rounding"]
+__all__ = ["Bases", "RoundingProblem", "make_rounding_problem", "reach_of_rounding_steps"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,7 +141,7 @@ class Bases:
     @property
     def reach(self) -> FloatArray:
         """How far from a published value the truth may lie."""
-        return reach_of_rounding(self.base, self.step, self.unit)
+        return reach_of_rounding_steps(self.base, self.step, self.unit)
 
 
 def make_rounding_problem(
@@ -188,7 +188,7 @@ def make_rounding_problem(
     )
 
 
-def reach_of_rounding(base: FloatArray, step: int, unit: float) -> FloatArray:
+def reach_of_rounding_steps(base: FloatArray, step: int, unit: float) -> FloatArray:
     """Return how far from a published value the truth may lie: less than `step` bases, on the grid of the unit."""
     return ends_around_multiples(np.zeros(len(base)), base, step, unit)[1]
 

@@ -20,9 +20,9 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = [
     "MOST_RESIDUES",
-    "exploring_residues",
+    "first_residues_to_round",
     "rounded_by_coin",
-    "shares_rounded_up",
+    "rounding_shares_of_residues",
     "steered_to_round",
     "transition_of_residues",
 ]
@@ -38,7 +38,7 @@ def _residues_of_rounding(values: FloatArray, base: float) -> IntArray:
     return np.asarray(np.rint(values) % base, np.int64)
 
 
-def exploring_residues(base: int) -> FloatArray:
+def first_residues_to_round(base: int) -> FloatArray:
     """Return the draws of the first run: half of the cells as they are, half anywhere between their multiples."""
     P = 0.5 * np.eye(base) + 0.5 / (base - 1)
     P[:, 0] = 0.0
@@ -47,7 +47,7 @@ def exploring_residues(base: int) -> FloatArray:
     return P
 
 
-def shares_rounded_up(values: FloatArray, target: FloatArray, published: FloatArray, base: int) -> FloatArray:
+def rounding_shares_of_residues(values: FloatArray, target: FloatArray, published: FloatArray, base: int) -> FloatArray:
     """Return how often a cell of residue k that was drawn to residue j was rounded up."""
     k = np.arange(base) / base
     prior = 0.5 * np.clip(0.5 + 1.7 * (k - 0.5), 0.02, 0.98)[None, :] + 0.5 * k[:, None]

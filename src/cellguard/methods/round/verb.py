@@ -29,24 +29,24 @@ from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_rais
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.demands import demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import method_words_in_any_case
+from cellguard.methods.method import method_options_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.round import METHOD, unbiased
 from cellguard.methods.round.choose import round_by_method
 from cellguard.methods.round.exact import RoundingOutcome
-from cellguard.methods.round.problem import Bases, RoundingProblem, make_rounding_problem, reach_of_rounding
+from cellguard.methods.round.problem import Bases, RoundingProblem, make_rounding_problem, reach_of_rounding_steps
 from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
-from cellguard.nouns.levels import Levels, with_respondents_as_attackers
-from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.levels import Levels, table_with_respondent_attackers
+from cellguard.nouns.publication import table_or_publication
 from cellguard.nouns.release import Rounding, Status, unit_of_table
 from cellguard.nouns.table import Table
 
 __all__ = ["round"]
 
 
-@method_words_in_any_case(METHOD)
-@takes_publications
+@method_options_in_any_case(METHOD)
+@table_or_publication
 @against_the_cross()
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -129,7 +129,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     METHOD.require_choices(objective=objective, method=method)
     bases = _rounding_bases(table, base)
     kept = table_with_kept_known(table, bases, kept_cells(table, keep) & ~table.fixed)
-    table = with_respondents_as_attackers(kept)  # what changed may drop them
+    table = table_with_respondent_attackers(kept)  # what changed may drop them
     needs = demanded_levels(table)
     _check_rounding_levels(table, bases, needs, step or 1)
     options = {
@@ -171,11 +171,11 @@ def _rounded_unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: Arra
                 f"or {base} x {base} of them."
             )
     else:
-        target = _steered_rounding(run, unbiased.exploring_residues(base), rng)
+        target = _steered_rounding(run, unbiased.first_residues_to_round(base), rng)
         first = replace(run, target=target, limits=run.limits.part(0.5)).first_of(steps)
         if not first.published:
             return first
-        share = unbiased.shares_rounded_up(values, target, first.values, base)
+        share = unbiased.rounding_shares_of_residues(values, target, first.values, base)
     return replace(run, target=_steered_rounding(run, unbiased.transition_of_residues(share), rng)).first_of(steps)
 
 
@@ -345,5 +345,5 @@ def _check_rounding_levels(table: Table, base: FloatArray, needs: tuple[Levels, 
         f"rounding can leave: max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}"
     )
     hint = "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits."
-    distance = reach_of_rounding(base, step, unit_of_table(table))
+    distance = reach_of_rounding_steps(base, step, unit_of_table(table))
     refuse_wide_demands(table, needs, distance, f"{what}, less a unit on both sides.", hint)

@@ -26,7 +26,7 @@ def explain_no_pattern(table: Table, problem: SuppressionProblem, unmet: list[in
     After the deadline only the first of that is said.
     """
     cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
-    names = _names_of_unprotected(table, np.array(cells))
+    names = _named_cells_of_pattern(table, np.array(cells))
     verb = "cannot be protected" if len(cells) < 2 else "cannot be protected, each on its own"
     text = f"{names} {verb} whatever else is withheld."
     freed = _cells_to_withhold_as_well(table, problem, unmet[:_NAMED], deadline)
@@ -39,12 +39,11 @@ def explain_no_pattern(table: Table, problem: SuppressionProblem, unmet: list[in
             "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."
         )
     must = "must be published" if len(freed) == 1 else "must all be published"
-    return (
-        f"{text} In the way: {_names_of_unprotected(table, freed)} {must}; free {'it' if len(freed) == 1 else 'them'}."
-    )
+    names = _named_cells_of_pattern(table, freed)
+    return f"{text} In the way: {names} {must}; free {'it' if len(freed) == 1 else 'them'}."
 
 
-def _names_of_unprotected(table: Table, cells: IntArray) -> str:
+def _named_cells_of_pattern(table: Table, cells: IntArray) -> str:
     shown = ", ".join(table.label(int(c)) for c in cells[:_NAMED])
     return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 

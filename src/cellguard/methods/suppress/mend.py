@@ -14,7 +14,7 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray
-from cellguard.check.cross import reach_of_the_cross
+from cellguard.check.cross import reach_audited_with_cross
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.problem import SuppressionProblem
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.levels import Levels
     from cellguard.nouns.release import Suppression
 
-__all__ = ["mended_pattern", "mended_with_the_cross"]
+__all__ = ["mended_pattern", "pattern_mended_with_cross"]
 
 _MOST = 20_000
 """Requests beyond which the audit had no time to look, rather than found something."""
@@ -53,13 +53,13 @@ def mended_pattern(withheld: BoolArray, found: Audit, deadline: Deadline) -> Boo
     return space.pattern(rows)
 
 
-def mended_with_the_cross(release: Suppression, found: Audit, deadline: Deadline) -> BoolArray | None:
+def pattern_mended_with_cross(release: Suppression, found: Audit, deadline: Deadline) -> BoolArray | None:
     """Return a pattern in which cells reach their levels with a cross that is not negative; None where none was found.
 
     Each cell that does not is moved with the cross behind it, at the least price of what is still published.
     """
     table, withheld = release.table, release.suppressed.copy()
-    reach = reach_of_the_cross(release)
+    reach = reach_audited_with_cross(release)
     if reach is None:
         return None
     room = np.where(table.fixed, 0.0, table.lb - table.values), np.where(table.fixed, 0.0, table.ub - table.values)
@@ -68,7 +68,7 @@ def mended_with_the_cross(release: Suppression, found: Audit, deadline: Deadline
         bounds = np.maximum(room[0], known[0] - table.values), np.minimum(room[1], known[1] - table.values)
         for k in np.flatnonzero(~finding.safe).tolist():
             cell = int(need.cells[k])
-            for by in _movements_asked(need, k):
+            for by in _movements_pattern_must_allow(need, k):
                 more = reach.cheapest(cell, by, withheld, table.weights, bounds, deadline)
                 if more is None:
                     return None
@@ -76,7 +76,7 @@ def mended_with_the_cross(release: Suppression, found: Audit, deadline: Deadline
     return withheld if (withheld & ~release.suppressed).any() else None
 
 
-def _movements_asked(need: Levels, k: int) -> tuple[float, ...]:
+def _movements_pattern_must_allow(need: Levels, k: int) -> tuple[float, ...]:
     """Return by how much one cell must be able to move: down and up, and what its width asks for besides."""
     lower, upper = float(need.lower[k]), float(need.upper[k])
     more = max(0.0, float(need.sliding[k]) - lower - upper)

@@ -17,7 +17,12 @@ from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.suppress.requests import AskedPattern, PatternRequests, asked_of_pattern, room_behind_pattern
+from cellguard.methods.suppress.requests import (
+    AskedPattern,
+    PatternRequests,
+    pattern_asked_by_levels,
+    room_behind_pattern,
+)
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -62,7 +67,7 @@ class SuppressionProblem:
                 f"{table.label(bad)}: must be published and must be suppressed.",
                 hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
             )
-        asked = asked_of_pattern(table) if asked is None else asked
+        asked = pattern_asked_by_levels(table) if asked is None else asked
         room_down, room_up = room_behind_pattern(table, np.arange(table.n_cells), table.lb, table.ub)
         hidden = forced.copy()
         hidden[asked.requests.cell] = True

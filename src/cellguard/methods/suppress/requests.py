@@ -20,7 +20,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["AskedPattern", "PatternRequests", "asked_of_pattern", "missed_by_pattern", "room_behind_pattern"]
+__all__ = ["AskedPattern", "PatternRequests", "missed_by_pattern", "pattern_asked_by_levels", "room_behind_pattern"]
 
 Knowledge = tuple[IntArray, FloatArray, FloatArray]
 """Cells that an attacker knows better than everybody does, and the room below and above that he leaves them."""
@@ -71,7 +71,7 @@ class AskedPattern:
     """His room above the value."""
 
 
-def asked_of_pattern(table: Table) -> AskedPattern:
+def pattern_asked_by_levels(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
     attackers = attackers_of_table(table)
     known = [_knowledge_against_pattern(table, attacker) for attacker in attackers]

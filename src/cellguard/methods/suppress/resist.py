@@ -32,11 +32,14 @@ from cellguard.check.attack.counts import (
 )
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import empty_cells_of_table
-from cellguard.nouns.levels import Levels, attackers_of_table, required_levels, with_respondents_as_attackers
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels, table_with_respondent_attackers
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["check_counts", "optimal_counts", "random_costs", "resist_matching", "rule_applies"]
+__all__ = [
+    "check_counts_to_suppress", "count_suppression_applies", "optimal_suppression_of_counts",
+    "random_suppression_costs", "resist_matching",
+]  # fmt: skip
 
 SPREADS = (0.15, 0.3, 0.6, 1.5)
 """Weights are exp(spread * E), E exponential with mean 1: at least 1, without an upper bound. The next spread
@@ -59,7 +62,9 @@ _QUICK = 100
 """Cells of a table whose optimum is found at once."""
 
 
-def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = _SEARCH_LIMIT) -> Suppression:
+def optimal_suppression_of_counts(
+    table: Table, rule: CountRule | None = None, *, limit: int = _SEARCH_LIMIT
+) -> Suppression:
     """Suppress a two-way frequency table by the deterministic optimum of a rule (minami2019 definition 4).
 
     This is the algorithm that the matching attack knows. Proven optimal unless `limit` nodes of the
@@ -68,25 +73,25 @@ def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = 
     Examples
     --------
     >>> from cellguard import generate
-    >>> release = optimal_counts(generate.frequency(seed=1))
+    >>> release = optimal_suppression_of_counts(generate.frequency(seed=1))
     >>> str(release.status), int(release.primary.sum()), int(release.secondary.sum())
     ('optimal', 1, 3)
     """
     begin = now()
-    rule, grid = _prepared(table, rule)
+    rule, grid = _prepared_to_resist(table, rule)
     pattern, nodes = twoway.optimal_pattern(grid.counts, rule.law(grid), limit=limit)
     proven = nodes <= limit
     options = {"method": "counts", "rule": asdict(rule)}
     seconds = {"solve": now() - begin}
     if pattern is None:
-        return _nothing(table, options, seconds, proven=proven)
-    suppressed = _scattered(table, grid, pattern)
+        return _no_suppression_found(table, options, seconds, proven=proven)
+    suppressed = _pattern_in_whole_table(table, grid, pattern)
     objective = float(table.weights[suppressed & ~table.sensitive].sum())
     return Suppression(
         table=table,
         status=Status.OPTIMAL if proven else Status.FEASIBLE,
         objective=objective,
-        bound=objective if proven and _measures(rule, table, grid) else float("nan"),
+        bound=objective if proven and _weights_are_suppression_loss(rule, table, grid) else float("nan"),
         seconds=seconds,
         options=options,
         details={"nodes": nodes},
@@ -131,7 +136,7 @@ def resist_matching(
     """
     begin = now()
     told = rule is not None
-    rule, grid = _prepared(table, rule, doubtful=True)
+    rule, grid = _prepared_to_resist(table, rule, doubtful=True)
     seed = secrets.randbits(63) if seed is None else seed
     # which of the fitting rules was taken depends on the withheld counts: it is told to nobody
     options: dict[str, Any] = {"method": "counts", "rule": asdict(rule) if told else None, "resist": "matching"}
@@ -141,20 +146,20 @@ def resist_matching(
     solved = now()
     proven = nodes <= _SEARCH_LIMIT
     if optimum is None or not proven:
-        return _nothing(table, options, {"solve": solved - begin}, proven=proven)
+        return _no_suppression_found(table, options, {"solve": solved - begin}, proven=proven)
     passing = _first_passing(grid, rule, np.random.default_rng(seed), draws, _PublicTest(told, limit))
     if passing is None:
         seconds = {"solve": solved - begin, "test": now() - solved}
-        return _nothing(table, options, seconds, proven=False, why=_NONE_DRAWN if told else _NONE_FOR_ALL)
+        return _no_suppression_found(table, options, seconds, proven=False, why=_NONE_DRAWN if told else _NONE_FOR_ALL)
     drawn, found = passing
     pattern = drawn.pattern
     assert pattern is not None  # noqa: S101 - it passed the test
-    suppressed = _scattered(table, grid, pattern)
+    suppressed = _pattern_in_whole_table(table, grid, pattern)
     loss = np.ones_like(grid.counts) if rule.loss == "cells" else grid.counts + grid.least
     paid, least = float(loss[pattern].sum()), float(loss[optimum].sum())
     objective = float(table.weights[suppressed & ~table.sensitive].sum())
-    best = float(table.weights[_scattered(table, grid, optimum) & ~table.sensitive].sum())
-    bound = best if _measures(rule, table, grid) else float("nan")
+    best = float(table.weights[_pattern_in_whole_table(table, grid, optimum) & ~table.sensitive].sum())
+    bound = best if _weights_are_suppression_loss(rule, table, grid) else float("nan")
     return Suppression(
         table=table,
         status=Status.OPTIMAL if objective <= bound else Status.FEASIBLE,
@@ -168,7 +173,7 @@ def resist_matching(
             "spread": drawn.spread,
             "decoys": drawn.decoys,
             "price": paid / least - 1.0 if least else 0.0,
-            "certificate": _certificate(found, law),
+            "certificate": _certificate_of_pattern(found, law),
         },
         explanation="Keep the seed secret, and do not publish which cells are primary.",
         suppressed=suppressed,
@@ -176,19 +181,23 @@ def resist_matching(
     )
 
 
-def rule_applies(table: Table) -> bool:
+def count_suppression_applies(table: Table) -> bool:
     """Whether the table is small and asks for nothing but what a count rule with its weights gives."""
     if not table.sensitive.any():
         return False
     try:
-        rule, grid = _prepared(table, None)
+        rule, grid = _prepared_to_resist(table, None)
     except InputError:
         return False
     quick = grid.counts.size <= _QUICK
-    return quick and _measures(rule, table, grid) and bool((required_levels(table).sliding == rule.width).all())
+    return (
+        quick
+        and _weights_are_suppression_loss(rule, table, grid)
+        and bool((required_levels(table).sliding == rule.width).all())
+    )
 
 
-def random_costs(rule: CountRule, grid: Grid, rng: np.random.Generator, spread: float) -> twoway.CountLaw:
+def random_suppression_costs(rule: CountRule, grid: Grid, rng: np.random.Generator, spread: float) -> twoway.CountLaw:
     """Return the rule with secret random weights: each cell's loss times exp(spread * E)."""
     law = rule.law(grid)
     factor = np.exp(spread * rng.exponential(size=grid.counts.shape))
@@ -232,7 +241,7 @@ def _first_passing(
 ) -> tuple[_Drawn, twoway.Kept] | None:
     """Return the first drawn pattern that passes the public test; None when there is none, or within the limit."""
     tested = 0
-    for drawn in _drawn(grid, rule, rng, draws):
+    for drawn in _patterns_drawn(grid, rule, rng, draws):
         if drawn.nodes + tested > _DRAWING_LIMIT:
             return None
         if drawn.pattern is None:
@@ -244,7 +253,7 @@ def _first_passing(
     return None
 
 
-def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) -> Iterator[_Drawn]:
+def _patterns_drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) -> Iterator[_Drawn]:
     """Draw patterns, at last with decoys: cells protected as if they were sensitive.
 
     The first draws have no decoys, so every table for which the pattern is minimal can have led to it
@@ -258,13 +267,13 @@ def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) ->
             tries += 1
             also = np.zeros(grid.counts.shape, bool)
             also.flat[rng.choice(others, decoys, replace=False)] = True
-            costs = random_costs(rule, grid, rng, spread)
+            costs = random_suppression_costs(rule, grid, rng, spread)
             pattern, nodes = twoway.optimal_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
             total += nodes
             yield _Drawn(tries, spread, decoys, total, pattern if nodes <= _SEARCH_LIMIT else None)
 
 
-def _certificate(found: twoway.Kept, law: twoway.CountLaw) -> dict[str, Any]:
+def _certificate_of_pattern(found: twoway.Kept, law: twoway.CountLaw) -> dict[str, Any]:
     """Return what anybody can check again: widths over the tables for which the pattern is minimal."""
     return {
         "attacker": "knows the mechanism and the rule, not the seed; excludes what is impossible",
@@ -274,12 +283,12 @@ def _certificate(found: twoway.Kept, law: twoway.CountLaw) -> dict[str, Any]:
     }
 
 
-def check_counts(table: Table, rule: CountRule | None = None) -> None:
+def check_counts_to_suppress(table: Table, rule: CountRule | None = None) -> None:
     """Refuse a table that cannot be suppressed so that the matching attack is withstood, before a pattern is drawn."""
-    _prepared(table, rule, doubtful=True)
+    _prepared_to_resist(table, rule, doubtful=True)
 
 
-def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -> tuple[CountRule, Grid]:
+def _prepared_to_resist(table: Table, rule: CountRule | None, *, doubtful: bool = False) -> tuple[CountRule, Grid]:
     """Return the rule and the grid of a table; where the rule is in doubt, one that fits or an error."""
     require_counts_for_matching(table)
     empty = empty_cells_of_table(table)
@@ -309,7 +318,7 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
         sliding = np.zeros(table.n_cells)
         sliding[need.cells] = need.sliding  # a count without levels asks for the smallest width
         rule = (rule_attacker_may_guess if doubtful else rule_attacker_knows)(table.with_(sliding=sliding))
-    _refuse_other_levels(table, need, rule)
+    _refuse_levels_beyond_pattern(table, need, rule)
     if (inner & table.fixed).any():
         raise InputError(
             f"{table.label(int(np.argmax(inner & table.fixed)))}: an inner cell that must be published.",
@@ -324,11 +333,11 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
     return rule, grid
 
 
-def _refuse_other_levels(table: Table, need: Levels, rule: CountRule) -> None:
+def _refuse_levels_beyond_pattern(table: Table, need: Levels, rule: CountRule) -> None:
     """Refuse a table that asks for more than the rule promises: enumeration would not look at it."""
     if any(
         len(attacker.cells) or attacker.sensitive is not None
-        for attacker in attackers_of_table(with_respondents_as_attackers(table))
+        for attacker in attackers_of_table(table_with_respondent_attackers(table))
     ):
         raise InputError(
             "suppression of count tables by enumeration withstands an attacker from outside only.",
@@ -342,19 +351,19 @@ def _refuse_other_levels(table: Table, need: Levels, rule: CountRule) -> None:
         )
 
 
-def _scattered(table: Table, grid: Grid, pattern: BoolArray) -> BoolArray:
+def _pattern_in_whole_table(table: Table, grid: Grid, pattern: BoolArray) -> BoolArray:
     out = np.zeros(table.n_cells, bool)
     out[grid.cells[pattern]] = True
     return out
 
 
-def _measures(rule: CountRule, table: Table, grid: Grid) -> bool:
+def _weights_are_suppression_loss(rule: CountRule, table: Table, grid: Grid) -> bool:
     """Whether the table's weights are the loss of the rule, so that its optimum is a bound."""
     weights = table.weights[grid.cells]
     return bool((weights == (weights.flat[0] if rule.loss == "cells" else grid.counts + grid.least)).all())
 
 
-def _nothing(
+def _no_suppression_found(
     table: Table,
     options: dict[str, Any],
     seconds: dict[str, float],

@@ -15,7 +15,7 @@ from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
 from cellguard.methods.cross import against_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import method_words_in_any_case
+from cellguard.methods.method import method_options_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.suppress import METHOD
 from cellguard.methods.suppress.confirm import judge_pattern
@@ -23,8 +23,8 @@ from cellguard.methods.suppress.improve import Search
 from cellguard.methods.suppress.neighbourhoods import LargeSearch
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.proving import search_and_prove
-from cellguard.nouns.levels import with_respondents_as_attackers
-from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.levels import table_with_respondent_attackers
+from cellguard.nouns.publication import table_or_publication
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
@@ -53,18 +53,18 @@ def _withholding(release: Suppression, more: BoolArray) -> Suppression:
     return replace(release, suppressed=more, objective=objective, status=Status.FEASIBLE)
 
 
-def _close_the_cross(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
+def _suppress_against_the_cross(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
     """Withhold more, so that nobody comes closer by what he knows of the unpublished cross."""
-    from cellguard.methods.suppress.mend import mended_with_the_cross
+    from cellguard.methods.suppress.mend import pattern_mended_with_cross
 
     old = cast("Suppression", release)
-    more = mended_with_the_cross(old, found, deadline)
+    more = pattern_mended_with_cross(old, found, deadline)
     return None if more is None else _withholding(old, more)
 
 
-@method_words_in_any_case(METHOD)
-@takes_publications
-@against_the_cross(_close_the_cross)
+@method_options_in_any_case(METHOD)
+@table_or_publication
+@against_the_cross(_suppress_against_the_cross)
 @against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend_pattern)
 @on_one_blas_thread
 def suppress(
@@ -148,10 +148,10 @@ def suppress(
     if isinstance(resist, str) and resist != "matching":
         raise InputError(f"resist {resist!r} is not known.", hint="matching is, and a cg.CountRule.")
     prepared = _prepared_to_suppress(table, weights, power, prefer, must_publish)
-    table = with_respondents_as_attackers(prepared)  # what changed may drop them
+    table = table_with_respondent_attackers(prepared)  # what changed may drop them
     forced = table.sensitive | _cells_given_to_suppress(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
-        counted = _suppressed_count_table(table, forced, seed, resist)
+        counted = _suppress_counts_by_enumeration(table, forced, seed, resist)
         if counted is not None:
             return counted
     with remembering_shown():
@@ -269,19 +269,23 @@ def _bound_of_pattern(proven: float, objective: float, cost: float) -> float:
     return bound if bound > 0 or objective <= 0 else float("nan")
 
 
-def _suppressed_count_table(
+def _suppress_counts_by_enumeration(
     table: Table, forced: BoolArray, seed: int, resist: str | CountRule | None
 ) -> Suppression | None:
     """Suppress a two-way frequency table by enumeration: the optimum in milliseconds, or one that resists."""
-    from cellguard.methods.suppress.resist import optimal_counts, resist_matching, rule_applies
+    from cellguard.methods.suppress.resist import (
+        count_suppression_applies,
+        optimal_suppression_of_counts,
+        resist_matching,
+    )
 
     if resist is not None:
         if (forced & ~table.sensitive).any():
             raise InputError("resist: cells that are already suppressed cannot be taken into account.")
         return resist_matching(table, None if isinstance(resist, str) else resist, seed=seed or None)
-    if not rule_applies(table) or (forced & ~table.sensitive).any():
+    if not count_suppression_applies(table) or (forced & ~table.sensitive).any():
         return None
-    release = optimal_counts(table, limit=200_000)
+    release = optimal_suppression_of_counts(table, limit=200_000)
     return release if release.status is Status.OPTIMAL else None
 
 

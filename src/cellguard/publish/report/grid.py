@@ -8,7 +8,7 @@ import numpy as np
 
 from cellguard.check.audit import Audit
 from cellguard.nouns.figures import figure_with_decimals
-from cellguard.nouns.grid import Cell, GridPage, figures_of_table, grids_of_table, texts_of_released_cells
+from cellguard.nouns.grid import Cell, GridPage, figures_of_table, grid_texts_of_release, grids_of_table
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report.content import Content
@@ -27,7 +27,7 @@ def grids_of_report(content: Content, *, public: bool) -> Iterator[GridPage]:
 
 def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     release = content.release
-    texts, kinds = texts_of_released_cells(release, mark_primary=content.primaries_shown or not public)
+    texts, kinds = grid_texts_of_release(release, mark_primary=content.primaries_shown or not public)
     if public:
         return [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
     truth, notes = figures_of_table(release.table, release.table.values), _notes_on_report_cells(content)

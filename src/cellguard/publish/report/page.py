@@ -14,7 +14,7 @@ from cellguard._io.files import write_text
 from cellguard.check.coverage import coverage
 from cellguard.methods.compare import HEADINGS
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.figures import NO_BOUND, figure, figure_with_decimals, percentage
+from cellguard.nouns.figures import NO_BOUND, figure, figure_in_per_cent, figure_with_decimals
 from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
@@ -175,7 +175,7 @@ def _reported_result(content: Content) -> dict[str, str]:
     release = content.release
     proven = isfinite(release.gap)
     out = {"status": str(release.status).replace("_", " "), "objective": figure(release.objective)}
-    out["proven bound"] = f"{figure(release.bound)} (gap {percentage(release.gap, 2)})" if proven else NO_BOUND
+    out["proven bound"] = f"{figure(release.bound)} (gap {figure_in_per_cent(release.gap, 2)})" if proven else NO_BOUND
     if isinstance(release, Suppression):
         out |= {"primary": f"{int(release.primary.sum()):,}", "secondary": f"{int(release.secondary.sum()):,}"}
         out["information lost"] = (
