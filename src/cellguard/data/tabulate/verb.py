@@ -33,8 +33,8 @@ from cellguard.data.tabulate.request import (
     check_columns_of_records,
     check_facts_of_records,
 )
-from cellguard.exceptions import InputError, raise_if_missing
-from cellguard.nouns.cross import with_the_cross
+from cellguard.exceptions import InputError, raise_error_of_missing
+from cellguard.nouns.cross import table_with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -198,7 +198,7 @@ def tabulate(
             records.only(where)
         table = work.run(records, description)
     if not isinstance(data, Opened):  # the tables of a publication are linked, and crossed, when it is assembled
-        table = with_the_cross(table)
+        table = table_with_the_cross(table)
     _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
     return table
 
