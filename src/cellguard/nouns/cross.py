@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["crosses_of_cells", "relations_that_hold", "table_cells_known_empty", "table_with_the_cross"]
+__all__ = ["crosses_of_cells", "relations_that_hold", "table_with_the_cross", "table_zeros_that_are_known"]
 
 
-def table_cells_known_empty(table: Table) -> BoolArray:
-    """Return which cells everybody knows to be empty."""
+def table_zeros_that_are_known(table: Table) -> BoolArray:
+    """Return which cells everybody knows to be zero: nobody is in them, or nothing was given."""
     return np.asarray(table.fixed & (table.lb == 0) & (table.ub == 0))
 
 
@@ -35,7 +35,7 @@ def table_with_the_cross(table: Table) -> Table:
         return table
     from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
 
-    empty = table_cells_known_empty(table)
+    empty = table_zeros_that_are_known(table)
     leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
     cross = cross_of_tables(table.coordinates, leaves, empty)
     if cross is None:

@@ -21,7 +21,7 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import table_cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
-from cellguard.nouns.cross import crosses_of_cells, relations_that_hold, table_cells_known_empty
+from cellguard.nouns.cross import crosses_of_cells, relations_that_hold, table_zeros_that_are_known
 from cellguard.nouns.levels import keep_level_widths_of_table, smallest_level_widths_of_table
 from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
@@ -173,7 +173,7 @@ def _empty_distinct_cells(tables: Sequence[Table], place: Sequence[IntArray], n:
     """Return which distinct cells everybody knows to be empty."""
     empty = np.zeros(n, bool)
     for t, p in zip(tables, place, strict=True):
-        empty[p[table_cells_known_empty(t)]] = True
+        empty[p[table_zeros_that_are_known(t)]] = True
     return empty
 
 
