@@ -182,12 +182,12 @@ class Hierarchy:
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
         from cellguard._io.frames import column_as_texts, columns_of_frame
-        from cellguard._io.nested import pairs_of_levels
+        from cellguard._io.nested import code_pairs_in_nested_columns
 
         columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
         raise_if_missing("column", names, columns)
-        pairs = pairs_of_levels({name: column_as_texts(columns[name]) for name in names})
+        pairs = code_pairs_in_nested_columns({name: column_as_texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
         return cls._of(*trees.rooted_tree([code for code, _ in pairs], [parent for _, parent in pairs], total))
@@ -213,9 +213,9 @@ class Hierarchy:
     @classmethod
     def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
         """Make a hierarchy from a ``.hrc`` file of tau-ARGUS, which never lists the total."""
-        from cellguard._io.outline import parse_hrc
+        from cellguard._io.outline import parse_hrc_outline
 
-        return cls._outlined(parse_hrc(path, lead), total)
+        return cls._outlined(parse_hrc_outline(path, lead), total)
 
     @classmethod
     def from_digits(cls, codes: Iterable[str], levels: Sequence[int], *, total: str = "Total") -> Hierarchy:

@@ -74,7 +74,7 @@ def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = 
     """
     begin = now()
     rule, grid = _prepared(table, rule)
-    pattern, nodes = twoway.optimal_pattern(grid.counts, rule.law(grid), limit=limit)
+    pattern, nodes = twoway.optimal_count_pattern(grid.counts, rule.law(grid), limit=limit)
     proven = nodes <= limit
     options = {"method": "counts", "rule": asdict(rule)}
     seconds = {"solve": now() - begin}
@@ -137,7 +137,7 @@ def resist_matching(
     options: dict[str, Any] = {"method": "counts", "rule": asdict(rule) if told else None, "resist": "matching"}
     options |= {"seed": seed, "draws": draws, "limit": limit}
     law = rule.law(grid)
-    optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
+    optimum, nodes = twoway.optimal_count_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
     solved = now()
     proven = nodes <= _SEARCH_LIMIT
     if optimum is None or not proven:
@@ -217,7 +217,7 @@ class _PublicTest(NamedTuple):
         rules = [rule] if self.told else rules_attacker_infers(grid, pattern, rule)
         whole: twoway.Kept | None = None
         for one in rules:
-            found = twoway.keeps_width(grid.counts, pattern, one.law(grid), limit=self.limit)
+            found = twoway.counts_keep_width(grid.counts, pattern, one.law(grid), limit=self.limit)
             if not found.possible:
                 continue  # no table leads to this pattern by this rule
             whole = found if whole is None else whole.with_another(found)
@@ -259,7 +259,7 @@ def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) ->
             also = np.zeros(grid.counts.shape, bool)
             also.flat[rng.choice(others, decoys, replace=False)] = True
             costs = random_costs(rule, grid, rng, spread)
-            pattern, nodes = twoway.optimal_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
+            pattern, nodes = twoway.optimal_count_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
             total += nodes
             yield _Drawn(tries, spread, decoys, total, pattern if nodes <= _SEARCH_LIMIT else None)
 
