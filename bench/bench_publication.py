@@ -18,7 +18,7 @@ from figures import figure, peak_gib
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.data.tabulate.many import AskedTable, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_tabulated_from_records
 from cellguard.nouns.publication import Part
 
 FOLDER = Path(os.environ.get("CELLGUARD_PUBLICATION", Path(__file__).resolve().parents[2] / "shared" / "publication"))
@@ -127,7 +127,7 @@ def generated_parts() -> list[Part]:
         for layout in LAYOUTS
     ]
     names = ("turnover", "domestic", "exports", "union", "elsewhere")
-    return parts_of_records(rows, by, asked, {name: name for name in names}, top=2)
+    return parts_tabulated_from_records(rows, by, asked, {name: name for name in names}, top=2)
 
 
 def generated(*, protect: bool = False, insiders: bool | None = None) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.data.tabulate.many import AskedTable, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_tabulated_from_records
 from cellguard.data.template import Template
 from cellguard.nouns.publication import Part, Publication
 from cellguard.publish import read_job
@@ -121,7 +121,7 @@ def test_a_total_that_does_not_nest_and_a_part_of_the_country_join_the_tables():
         AskedTable(name="region by size", dimensions=("NUTS2", "SIZE")),
     ]
     by = {"A88": activities, "NUTS2": regions, "SIZE": None, "CJ": None}
-    parts = parts_of_records(rows, by, asked, {"turnover": "TURNOVER"})
+    parts = parts_tabulated_from_records(rows, by, asked, {"turnover": "TURNOVER"})
     extra = cg.tabulate(rows, {"A21": d_to_m, "CJ": None}, "TURNOVER", name="D to M")
     parts.append(Part(name="D to M by form", table=extra, indicator="turnover", dimensions={"A21": "A88"}))
     east = {

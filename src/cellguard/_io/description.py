@@ -128,7 +128,7 @@ def read_description(path: str | Path) -> Description:
     """Read and check a description."""
     raw = parse_toml(read_text(path), path)
     try:
-        return Description.model_validate(_description_as_in_jobs(_toml_pairs_as_tuples(raw)))
+        return Description.model_validate(_description_file_as_in_jobs(_toml_pairs_as_tuples(raw)))
     except ValidationError as error:
         raise _mistake_in_description(path, error) from None
 
@@ -140,7 +140,7 @@ def _toml_pairs_as_tuples(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _description_as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
+def _description_file_as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
     """Take keys as jobs call them: `count` of the table, `hierarchy` of a dimension."""
     if isinstance(raw.get("count"), str) and isinstance(raw.get("columns", {}), dict):
         raw["columns"] = {"counts": raw.pop("count"), **raw.get("columns", {})}

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_HEADER", "NUMBERS_ARE", "check_width_of_file", "column_as_csv_texts", "column_as_numbers", "column_as_texts",
-    "columns_beside_codes", "columns_of_frame", "encode_column", "free_column_name", "guarded_from_formulas",
-    "has_decimal_commas", "header_of_csv", "library_of_frame", "read_frame", "refuse_utf16",
-    "rows_repeated_in_columns", "to_frame", "write_csv", "write_parquet",
+    "columns_beside_codes", "columns_of_frame", "encode_frame_column", "frame_of_columns", "free_frame_column_name",
+    "guarded_from_formulas", "has_decimal_commas", "header_of_csv", "library_of_frame", "read_frame", "refuse_utf16",
+    "rows_repeated_in_frame", "write_csv", "write_parquet",
 ]  # fmt: skip
 
 MAX_COLUMNS = 5000
@@ -75,10 +75,10 @@ def _arrow_column_of_frame(column: Any, name: str) -> Any:
         raise InputError(f"column {name!r} mixes kinds of values.", hint="a column holds text or numbers.") from None
 
 
-def rows_repeated_in_columns(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
+def rows_repeated_in_frame(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
     """Return some rows that have the same entries as one before, each after that one.
 
-    >>> rows_repeated_in_columns([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
+    >>> rows_repeated_in_frame([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
     [(0, 2)]
     """
     rows = np.column_stack(columns)
@@ -87,7 +87,7 @@ def rows_repeated_in_columns(columns: Sequence[IntArray], most: int) -> list[tup
     return list(zip(order[:-1][same][:most].tolist(), order[1:][same][:most].tolist(), strict=True))
 
 
-def encode_column(column: Any) -> tuple[list[str], IntArray]:
+def encode_frame_column(column: Any) -> tuple[list[str], IntArray]:
     """Return the distinct codes of a column, in order of appearance, and each row's place among them; -1 for null.
 
     Whole numbers are codes too, without a point: a column that a missing value turned into floating
@@ -112,7 +112,7 @@ def encode_column(column: Any) -> tuple[list[str], IntArray]:
 
 def column_as_texts(column: Any) -> list[str]:
     """Return a column as text; null becomes empty."""
-    codes, index = encode_column(column)
+    codes, index = encode_frame_column(column)
     return [codes[i] if i >= 0 else "" for i in index.tolist()]
 
 
@@ -170,7 +170,7 @@ def library_of_frame(frame: Any) -> str | None:
     return str(native.implementation.value) if isinstance(native, nw.DataFrame) else None
 
 
-def to_frame(columns: Columns, like: Any = None) -> Any:
+def frame_of_columns(columns: Columns, like: Any = None) -> Any:
     """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
@@ -322,7 +322,7 @@ def write_parquet(columns: Columns, path: str | Path, *, private: bool = False) 
     """Write the columns as a Parquet file, atomically."""
     import pyarrow.parquet as pq
 
-    table = to_frame(columns)
+    table = frame_of_columns(columns)
     with atomic_writer(path, private=private) as stream:
         pq.write_table(table, stream, compression="zstd")
 
@@ -336,11 +336,11 @@ def columns_beside_codes(codes: Columns, others: Columns) -> dict[str, Any]:
     out = dict(codes)
     taken = {name.lower() for name in codes}
     for name, column in others.items():
-        out[free_column_name(name, taken)] = column
+        out[free_frame_column_name(name, taken)] = column
     return out
 
 
-def free_column_name(name: str, taken: set[str]) -> str:
+def free_frame_column_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken (lower-case names), with as many ``_`` behind it as are needed; take it."""
     while name.lower() in taken:
         name += "_"

@@ -8,7 +8,7 @@ from pathlib import Path
 from cellguard._io.files import in_utf8, read_bytes
 from cellguard.exceptions import FormatError
 
-__all__ = ["Line", "parse_hrc", "parse_indented_outline", "read_text"]
+__all__ = ["Line", "parse_hrc_outline", "parse_indented_outline", "read_text"]
 
 Line = tuple[int, str, str]
 """Depth (0 is the top of the outline), code, label (empty when there is none)."""
@@ -25,7 +25,7 @@ def read_text(path: str | Path) -> str:
     return in_utf8(raw).decode("utf-8-sig")
 
 
-def parse_hrc(path: str | Path, lead: str = "@") -> list[Line]:
+def parse_hrc_outline(path: str | Path, lead: str = "@") -> list[Line]:
     """Read a ``.hrc`` file: one code per line, as many lead strings before it as its depth.
 
     Blanks behind the lead strings belong to the code; the total is never listed.

@@ -60,7 +60,7 @@ def read_release_columns(
     ignore
         Columns that say nothing about the table's values.
     """
-    found = _release_columns_by_part(path, columns, dimensions)
+    found = _release_file_columns_by_part(path, columns, dimensions)
     text = {part: column_as_texts(columns[name]) for part, name in found.items()}
     codes = None
     if dimensions and all(("dimension", d) in text for d in dimensions):
@@ -70,7 +70,7 @@ def read_release_columns(
                              hint="name it as in 'value', 'status' or 'lower', 'upper'.")  # fmt: skip
     told = {*found.values(), *ignore}
     for name, column in columns.items():
-        if name not in told and not _column_says_nothing(column_as_texts(column), codes or []):
+        if name not in told and not _file_column_says_nothing(column_as_texts(column), codes or []):
             raise FormatError.at(
                 path,
                 1,
@@ -82,7 +82,7 @@ def read_release_columns(
     return PublishedColumns(codes=codes, rows=len(next(iter(columns.values()), ())), **stripped)
 
 
-def _release_columns_by_part(
+def _release_file_columns_by_part(
     path: Path, columns: Mapping[str, Any], dimensions: Sequence[str]
 ) -> dict[tuple[str, str], str]:
     """Return the column of each dimension (by its name) and of each kind of number; two of a kind are refused."""
@@ -108,7 +108,7 @@ def _release_columns_by_part(
     return found
 
 
-def _column_says_nothing(column: Sequence[str], codes: Sequence[Sequence[str]]) -> bool:
+def _file_column_says_nothing(column: Sequence[str], codes: Sequence[Sequence[str]]) -> bool:
     """Whether a column tells nothing about values: no digits, one text, row numbers, or the label of a code."""
     entries = [x.strip() for x in column]
     if len(set(entries)) <= 1 or not any(c.isdigit() for x in entries for c in x):

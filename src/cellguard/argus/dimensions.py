@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cellguard._io.argus.lists import Recoding, read_cdl, read_grc
+from cellguard._io.argus.lists import Recoding, read_argus_cdl_file, read_grc
 from cellguard._io.argus.rda import Variable
-from cellguard._io.outline import parse_hrc
+from cellguard._io.outline import parse_hrc_outline
 from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.trees import code_tree_of_lines
 
-__all__ = ["Dimension", "batch_file_in_any_case", "dimension_of", "recoded_dimension"]
+__all__ = ["Dimension", "batch_file_in_any_case", "dimension_of_batch_variable", "recoded_dimension"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Dimension:
         return code if code == self.hierarchy.total else code.rjust(self.variable.width or 0)
 
 
-def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dimension:
+def dimension_of_batch_variable(variable: Variable, codes: Iterable[str], folder: Path) -> Dimension:
     """Make the hierarchy of a variable; `codes` are those that occur in the data.
 
     The missing codes lie below the total, whether they occur or not, as tau-ARGUS has them.
@@ -43,9 +43,9 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
         lines = parse_hrc(folder / variable.hierarchy, variable.lead)
         pairs, _ = code_tree_of_lines([(depth, code.strip(), label) for depth, code, label in lines], total)
     elif variable.hierarchical and variable.levels:
-        pairs = _pairs_of_dimension_codes(Hierarchy.from_digits(seen, variable.levels, total=total))
+        pairs = _pairs_of_batch_codes(Hierarchy.from_digits(seen, variable.levels, total=total))
     else:
-        pairs = [(code, total) for code in _dimension_codes_in_order(seen)]
+        pairs = [(code, total) for code in _batch_codes_in_order(seen)]
     listed = {code for code, _ in pairs}
     pairs += [(code, total) for code in dict.fromkeys(missing) if code not in listed]
     if not pairs:
@@ -68,16 +68,17 @@ def _labels_of_batch_codes(variable: Variable, folder: Path) -> dict[str, str]:
     if not variable.code_list:
         return {}
     return {
-        code.strip(): label for code, label in read_cdl(batch_file_in_any_case(folder / variable.code_list)).items()
+        code.strip(): label
+        for code, label in read_argus_cdl_file(batch_file_in_any_case(folder / variable.code_list)).items()
     }
 
 
-def _pairs_of_dimension_codes(hierarchy: Hierarchy) -> list[tuple[str, str]]:
+def _pairs_of_batch_codes(hierarchy: Hierarchy) -> list[tuple[str, str]]:
     parents = hierarchy.parents[0]
     return [(code, hierarchy.codes[parents[i]]) for i, code in enumerate(hierarchy.codes) if parents[i] >= 0]
 
 
-def _dimension_codes_in_order(codes: Sequence[str]) -> list[str]:
+def _batch_codes_in_order(codes: Sequence[str]) -> list[str]:
     return sorted(codes, key=int) if all(c.isdecimal() and c.isascii() for c in codes) else sorted(codes)
 
 
@@ -119,6 +120,6 @@ def _dimension_with_recoded_groups(
         )
     missing = [code.strip() for code in dimension.variable.missing]
     new = {code: code if code in missing else recoding.new_code(code) for code in dict.fromkeys(codes)}
-    kept = _dimension_codes_in_order([code for code in dict.fromkeys(new.values()) if code not in missing])
+    kept = _batch_codes_in_order([code for code in dict.fromkeys(new.values()) if code not in missing])
     flat = Hierarchy.flat([*kept, *missing], total=dimension.hierarchy.total)
     return replace(dimension, hierarchy=flat, new_codes={old: code for old, code in new.items() if old != code})

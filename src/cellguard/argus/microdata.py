@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
+from cellguard._io.argus.data import codes_of_argus_file_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.frames import encode_column
-from cellguard.argus.dimensions import Dimension, dimension_of, recoded_dimension
+from cellguard._io.frames import encode_frame_column
+from cellguard.argus.dimensions import Dimension, dimension_of_batch_variable, recoded_dimension
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Request
 from cellguard.exceptions import FormatError, InputError
@@ -62,7 +62,7 @@ class Microdata:
             self._columns |= read_argus_columns(self.path, self.metadata, wanted)
         dimensions = [self._dimension(v, recodes, folder) for v in variables]
         frame: dict[str, Any] = {
-            d.variable.name: _recoded_microdata_column(codes_of_argus_column(self._columns[d.variable.name]), d)
+            d.variable.name: _recoded_microdata_column(codes_of_argus_file_column(self._columns[d.variable.name]), d)
             for d in dimensions
         }
         names: dict[str, str] = {}
@@ -71,7 +71,7 @@ class Microdata:
             column = self._columns[variable.name]
             is_code = part in ("holding", "request")
             frame[names[part]] = (
-                codes_of_argus_column(column) if is_code else numbers_of_argus_column(column, self.path, variable)
+                codes_of_argus_file_column(column) if is_code else numbers_of_argus_column(column, self.path, variable)
             )
         gaps = int(np.isnan(frame[names["value"]]).sum()) if "value" in names else 0
         notes = [f"{gaps} records have no value of {roles['value'].name!r}: they are left out."] if gaps else []
@@ -116,8 +116,8 @@ class Microdata:
         return roles
 
     def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
-        seen = encode_column(codes_of_argus_column(self._columns[variable.name]))[0]
-        dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
+        seen = encode_frame_column(codes_of_argus_file_column(self._columns[variable.name]))[0]
+        dimension = dimension_of_batch_variable(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
                 path = folder / recode.path if recode.path else None
@@ -130,7 +130,7 @@ def _recoded_microdata_column(column: pa.Array, dimension: Dimension) -> pa.Arra
         return column
     import pyarrow as pa
 
-    codes, index = encode_column(column)
+    codes, index = encode_frame_column(column)
     new = np.array([dimension.new_codes.get(code, code) for code in codes], dtype=object)
     return pa.array(new[index])
 

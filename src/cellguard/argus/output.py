@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cellguard._io.argus.data import write_argus_columns
-from cellguard._io.argus.lists import write_hrc
+from cellguard._io.argus.lists import write_argus_hrc_file
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import write_lines
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -223,7 +223,7 @@ def _write_intermediate_of_batch(
         codes = dimension.hierarchy.codes
         file = path.with_name(f"{path.stem}_{dimension.variable.name}.hrc")
         depth = dimension.hierarchy.depth
-        write_hrc(file, [(int(depth[i]) - 1, code) for i, code in enumerate(codes) if i])
+        write_argus_hrc_file(file, [(int(depth[i]) - 1, code) for i, code in enumerate(codes) if i])
         files.append(file)
         described = Variable(
             name=dimension.variable.name, recodable=True, total_code=codes[0], hierarchical=True, hierarchy=file.name

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
+from cellguard._io.argus.data import codes_of_argus_file_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.frames import encode_column
-from cellguard.argus.dimensions import Dimension, dimension_of
+from cellguard._io.frames import encode_frame_column
+from cellguard.argus.dimensions import Dimension, dimension_of_batch_variable
 from cellguard.argus.microdata import Made, missing_codes_safe_in_batch, with_costs_of_batch
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Flags, with_contributions
@@ -78,11 +78,13 @@ class ReadyTable:
         frame: dict[str, Any] = {}
         dimensions = []
         for variable in (self.metadata[name] for name in spec.dimensions):
-            codes = codes_of_argus_column(columns[variable.name])
+            codes = codes_of_argus_file_column(columns[variable.name])
             total = variable.total_code.strip() or "Total"
             codes = pc.if_else(pc.equal(codes, ""), pa.scalar(total), codes)  # an empty code is the total
             frame[variable.name] = codes
-            dimensions.append(dimension_of(variable, encode_column(codes)[0], Path(self.metadata.source).parent))
+            dimensions.append(
+                dimension_of_batch_variable(variable, encode_frame_column(codes)[0], Path(self.metadata.source).parent)
+            )
         return dimensions, frame
 
     def _response(self, spec: SpecifyTable) -> Variable:
@@ -120,7 +122,7 @@ class ReadyTable:
         words |= {"E": "z", "M": "s"}  # empty; withheld as a secondary before
         for letter, mark in {"A": "u", "B": "u", "C": "u", "D": "s", "V": "s"}.items():  # of business statistics
             words.setdefault(letter, mark)
-        texts = codes_of_argus_column(columns[found[0].name]).to_pylist()
+        texts = codes_of_argus_file_column(columns[found[0].name]).to_pylist()
         for line, text in enumerate(texts, 1):
             if text not in words:
                 raise FormatError.at(

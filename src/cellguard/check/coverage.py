@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cellguard.data.insiders import knows_shares_of_contributors
+from cellguard.data.insiders import can_tell_insiders_shares
 from cellguard.nouns.release import Adjustment, Rounding
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def coverage(audit: Audit) -> Coverage:
     if audit.integer:
         holds.append("He also knows that only whole numbers are possible.")
     if respondents:
-        two = "or one of two, " if knows_shares_of_contributors(table) else ""
+        two = "or one of two, " if can_tell_insiders_shares(table) else ""
         holds.append(f"Attackers are also respondents who are alone in a cell, {two}with all that they gave.")
     if described > 0:
         holds.append("Attackers are also others whose knowledge the office has described.")
@@ -56,7 +56,7 @@ def coverage(audit: Audit) -> Coverage:
     if not audit.integer and not isinstance(audit.release, Adjustment):
         why = "the audit was told so." if table.integer else "the table is not one of counts."
         left_out.append(f"That values may be known to be whole numbers: {why}")
-    if respondents and not knows_shares_of_contributors(table):
+    if respondents and not can_tell_insiders_shares(table):
         left_out.append("Respondents who are one of two in a cell: the table does not know what each of them gave.")
     left_out.append("Respondents who tell each other what they gave, and other knowledge that nobody has described.")
     return Coverage(holds=tuple(holds), left_out=tuple(left_out))

@@ -379,14 +379,14 @@ def check_release_to_audit(release: Release) -> None:
 
 def _check_multiples_to_audit(release: Rounding) -> None:
     """Refuse a rounded table with a number that is no multiple of its base, or that does not add up exactly."""
-    from cellguard._engine.numbers.multiples import decimals_of_numbers, numbers_off_base, whole_number_residuals
+    from cellguard._engine.numbers.multiples import decimals_of_numbers, numbers_off_base, residuals_of_decimal_numbers
 
     table, digits = release.table, decimals_of_numbers(release.base)
     if digits is None:
         raise ReleaseError("a base has more than nine decimals.")
     _refuse(table, numbers_off_base(release.values, release.base), "the published value is no multiple of the base.",
             "is this the base with which the table was rounded?")  # fmt: skip
-    residual = whole_number_residuals(table.relations, table.rhs, release.values, digits)
+    residual = residuals_of_decimal_numbers(table.relations, table.rhs, release.values, digits)
     if residual is None:
         _check_sums_to_audit(table, release.values)
     elif (bad := residual != 0).any():

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _printed_example(rows: ArrayLike) -> FloatArray:
+def _example_in_grid_order(rows: ArrayLike) -> FloatArray:
     """Return a printed table (totals last) in the order of the grid (totals first)."""
     a = np.asarray(rows, dtype=np.float64)
     for axis in range(a.ndim):
@@ -71,8 +71,8 @@ def salazar2004_figure2() -> dict[str, Release]:
     hidden[[9, 11, 13, 15]] = True  # activities II and III in regions A and C
     lower, upper = a.copy(), a.copy()
     lower[[5, 7, 9, 11]], upper[[5, 7, 9, 11]] = [18, 6, 4, 20], [24, 12, 10, 26]
-    rounded = _printed_example([[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]])
-    moved = _printed_example([[20, 50, 10, 80], [7, 16, 26, 49], [18, 35, 8, 61], [45, 101, 44, 190]])
+    rounded = _example_in_grid_order([[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]])
+    moved = _example_in_grid_order([[20, 50, 10, 80], [7, 16, 26, 49], [18, 35, 8, 61], [45, 101, 44, 190]])
     base = np.full(table.n_cells, 5.0)
     common: dict[str, Any] = {"table": table, "status": Status.FEASIBLE}
     secondary = float(table.weights[hidden & ~table.sensitive].sum())
@@ -113,7 +113,7 @@ _FIGURE5 = {  # male, female, young, adult, thin, fat: unrounded, then rounded t
 _GROUPS = (("sex", "male", "female"), ("age", "young", "adult"), ("weight", "thin", "fat"))
 
 
-def _salazar2004_example5(version: int) -> Table:
+def _linked_example_of_areas(version: int) -> Table:
     area = Hierarchy.from_nested(_AREAS, total="Great Britain")
     names = [area.codes[i] for i in area.leaves]
     linked = [
@@ -129,12 +129,12 @@ def _salazar2004_example5(version: int) -> Table:
 
 def salazar2004_figure5() -> Table:
     """Return the dummy table of salazar2004 figure 5: areas by sex, by age and by weight, linked by their totals."""
-    return _salazar2004_example5(0)
+    return _linked_example_of_areas(0)
 
 
 def salazar2004_figure5_rounded() -> Rounding:
     """Return the rounding that salazar2004 figure 5 prints for its table, base 5."""
-    table, values = _salazar2004_example5(0), _salazar2004_example5(1).values
+    table, values = _linked_example_of_areas(0), _linked_example_of_areas(1).values
     objective = float(np.abs(values - table.values).sum())
     base = np.full(table.n_cells, 5.0)
     return Rounding(table=table, status=Status.FEASIBLE, objective=objective, values=values, base=base)
@@ -161,7 +161,7 @@ def castro2004_figure1() -> Table:
 
 
 def _deviations_of_example(*printed: ArrayLike) -> list[FloatArray]:
-    return [_printed_example(np.pad(np.asarray(z, float), ((0, 1), (0, 1)))) for z in printed]
+    return [_example_in_grid_order(np.pad(np.asarray(z, float), ((0, 1), (0, 1)))) for z in printed]
 
 
 def castro2004_figure1_deviations() -> dict[str, FloatArray]:
@@ -241,7 +241,7 @@ def minami2019_figure2() -> Suppression:
     dims = {"M": ["M1", "M2", "M3"], "P": ["P1", "P2", "P3"]}
     leaves = [[7, 11, 60], [10, 60, 11], [60, 12, 60]]
     table = _example_of_frequencies(dims, leaves, threshold=10, width=10, name="minami2019 figure 2")
-    return _suppression_of_example(table, [5, 6, 9, 10])
+    return _example_with_suppression(table, [5, 6, 9, 10])
 
 
 def minami2019_table1(k: int = 0) -> Suppression:
@@ -252,10 +252,10 @@ def minami2019_table1(k: int = 0) -> Suppression:
     dims = {"M": ["M1", "M2", "M3", "M4"], "P": ["P1", "P2", "P3", "P4"]}
     leaves = [[15, 15, 12, 10], [19, 14 + k, 13, 9 - k], [8, 8, 11, 14], [9, 9 - k, 26, k]]
     table = _example_of_frequencies(dims, leaves, threshold=5, width=8, name="minami2019 table 1")
-    return _suppression_of_example(table, [12, 14, 22, 24])
+    return _example_with_suppression(table, [12, 14, 22, 24])
 
 
-def _suppression_of_example(table: Table, cells: list[int]) -> Suppression:
+def _example_with_suppression(table: Table, cells: list[int]) -> Suppression:
     hidden = np.zeros(table.n_cells, bool)
     hidden[cells] = True
     objective = float(table.weights[hidden & ~table.sensitive].sum())

@@ -17,7 +17,7 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.table import Table
 
-__all__ = ["insiders", "knows_contributors", "knows_shares_of_contributors", "with_insiders"]
+__all__ = ["can_tell_insiders", "can_tell_insiders_shares", "insiders", "with_insiders"]
 
 
 def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
@@ -54,11 +54,11 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
     if scope not in ("near", "all"):
         raise InputError(f"scope={scope!r}: 'near' or 'all' is needed.")
     who, cell, amount, alone = (
-        _insiders_by_identity(table) if _knows_who_contributed(table) else _insiders_by_counts(table)
+        _insiders_by_identity(table) if _knows_who_insiders_are(table) else _insiders_by_counts(table)
     )
     if table.parts is not None:
         who, cell, amount, alone = _insiders_by_cluster(table, (who, cell, amount, alone))
-    few = np.asarray(_contributor_counts(table))[cell] <= at_most
+    few = np.asarray(_counts_to_find_insiders(table))[cell] <= at_most
     chosen = np.unique(who[alone | (few & table.sensitive[cell])])
     near = _Neighbours(table) if scope == "near" else None
     start = np.searchsorted(who, [chosen, chosen + 1])
@@ -85,17 +85,17 @@ def _insiders_by_cluster(table: Table, known: Knowledge) -> Knowledge:
     return apart[order].astype(np.int64), cell[order], amount[order], alone[order]
 
 
-def knows_contributors(table: Table) -> bool:
+def can_tell_insiders(table: Table) -> bool:
     """Say whether the table can tell who is alone in a cell."""
-    return _knows_who_contributed(table) or table.counts is not None
+    return _knows_who_insiders_are(table) or table.counts is not None
 
 
-def knows_shares_of_contributors(table: Table) -> bool:
+def can_tell_insiders_shares(table: Table) -> bool:
     """Say whether the table can tell what one of two contributors to a cell gave."""
-    return _larger_of_two_contributors(table) is not None
+    return _larger_of_two_insiders(table) is not None
 
 
-def _larger_of_two_contributors(table: Table) -> FloatArray | None:
+def _larger_of_two_insiders(table: Table) -> FloatArray | None:
     """Return what the larger of two contributors gave to each cell; None where nobody can tell."""
     top = getattr(table.statistics, "top", None)
     if top is not None and top.shape[1] > 0 and not table.statistics.shadow:
@@ -104,13 +104,13 @@ def _larger_of_two_contributors(table: Table) -> FloatArray | None:
     return np.ones(table.n_cells) if counted else None  # who is counted is one
 
 
-def _knows_who_contributed(table: Table) -> bool:
+def _knows_who_insiders_are(table: Table) -> bool:
     cells = table.statistics
     return isinstance(cells, CellStatistics) and cells.contributors is not None and cells.units >= 2
 
 
-def _contributor_counts(table: Table) -> FloatArray:
-    if _knows_who_contributed(table):
+def _counts_to_find_insiders(table: Table) -> FloatArray:
+    if _knows_who_insiders_are(table):
         return np.asarray(table.statistics.count, np.float64)
     if table.counts is None:
         raise InputError(
@@ -200,7 +200,7 @@ def _insiders_who_are_one(table: Table, who: IntArray, cell: IntArray, alone: Bo
 def _groups_of_lone_contributors(table: Table) -> IntArray:
     """Return for each cell a number; lone cells one of which is the total of the other have the same one."""
     T = table.relations.tocoo()
-    lone = _contributor_counts(table) == 1
+    lone = _counts_to_find_insiders(table) == 1
     relation, cell = (x[lone[T.coords[1]]] for x in T.coords)
     totals = T.coords[0][lone[T.coords[1]] & (T.data < 0)]
     mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
@@ -214,11 +214,11 @@ def _insiders_by_counts(table: Table) -> Knowledge:
 
     Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
     """
-    count = _contributor_counts(table)
+    count = _counts_to_find_insiders(table)
     size, group = table.n_cells + table.n_relations, _groups_of_lone_contributors(table)
     alone = np.flatnonzero(count == 1)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
-    larger = _larger_of_two_contributors(table)
+    larger = _larger_of_two_insiders(table)
     if larger is not None:
         pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(larger))
         first = np.minimum(larger[pairs], table.values[pairs])

@@ -17,7 +17,7 @@ from cellguard._types import IntArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, did_you_mean
 from cellguard.nouns.totals import total_among
 
-__all__ = ["Template", "TemplateTable", "is_period", "total_among"]
+__all__ = ["Template", "TemplateTable", "is_template_period", "total_among"]
 
 
 _PERIODS = ("time_period", "period", "ref_period", "time", "year", "quarter", "month", "jahr", "annee", "année", "ano")
@@ -27,7 +27,7 @@ _MOST = 20
 """So many mistakes of a kind are told one by one."""
 
 
-def is_period(column: str) -> bool:
+def is_template_period(column: str) -> bool:
     """Say whether a column tells the period, by its name."""
     return column.lower() in _PERIODS
 
@@ -102,11 +102,11 @@ class Template:
         PublicationError
             Where the columns are not those of a template.
         """
-        from cellguard._io.frames import encode_column, read_frame
+        from cellguard._io.frames import encode_frame_column, read_frame
 
         path = Path(path)
         frame = read_frame(path)
-        period = next((c for c in frame if is_period(c) and c not in dimensions), None)
+        period = next((c for c in frame if is_template_period(c) and c not in dimensions), None)
         indicator = next((c for c in frame if c.lower() in _INDICATORS and c not in dimensions), None)
         named = [c for c in frame if c not in (period, indicator) and (c in dimensions or not dimensions)]
         others = [c for c in frame if c not in (*named, period, indicator)]
@@ -119,7 +119,7 @@ class Template:
         ]
         if wrong or not named:
             raise PublicationError.of(wrong or [InputError(f"{path.name}: there is no column of codes.")])
-        columns = {c: encode_column(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
+        columns = {c: encode_frame_column(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
         wrong += [
             InputError(f"{path.name}: line {row + 2}: no code in column {c!r}.")
             for c, (_, index) in columns.items()
@@ -142,11 +142,11 @@ def _total_code_of_template(codes: Sequence[str], given: str | None) -> str | No
 
 def _template_rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
-    from cellguard._io.frames import rows_repeated_in_columns
+    from cellguard._io.frames import rows_repeated_in_frame
 
     return [
         InputError(f"{path.name}: line {again + 2}: the cell is listed before, in line {first + 2}.")
-        for first, again in rows_repeated_in_columns(columns, _MOST)
+        for first, again in rows_repeated_in_frame(columns, _MOST)
     ]
 
 

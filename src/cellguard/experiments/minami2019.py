@@ -75,7 +75,7 @@ def _run_minami2019_table(work: Figures) -> Figures:
         "primaries": int(table.sensitive.sum()),
         "deterministic": _attacked_as_minami2019(leaks),
         "at_least_one": _minami2019_without_zeros(table, _attacked_as_minami2019),
-        "order_by_data": _minami2019_without_zeros(table, _attacked_with_order_by_data),
+        "order_by_data": _minami2019_without_zeros(table, _minami2019_with_order_by_data),
         "resistant": _run_resistance_experiment(table, leaks, work["seed"]),
     }
 
@@ -89,7 +89,7 @@ def _attacked_as_minami2019(release: Suppression) -> Figures:
     assert grid is not None  # noqa: S101 - generated tables are two-way
     return {
         "widths": attack.width[attack.primary].astype(int).tolist(),
-        "null_space_dim": twoway.degrees_of_freedom(grid.pattern(release.suppressed)),
+        "null_space_dim": twoway.degrees_of_freedom_of_counts(grid.pattern(release.suppressed)),
         "exact": attack.exact,
         "cpu_s": seconds,
         "suppressed": len(attack.cells),
@@ -110,7 +110,7 @@ def _minami2019_without_zeros(table: Table, attacked: Callable[[Suppression], Fi
     return attacked(release) if release.published else None
 
 
-def _attacked_with_order_by_data(release: Suppression) -> Figures | None:
+def _minami2019_with_order_by_data(release: Suppression) -> Figures | None:
     """Attack an algorithm whose order between optima is another one for every table, by plain enumeration.
 
     So it is with a solver that ends at whichever optimum it meets first. None when there are too many
@@ -122,20 +122,24 @@ def _attacked_with_order_by_data(release: Suppression) -> Figures | None:
 
     def optimum(counts: IntArray) -> BoolArray:
         ties = np.random.default_rng(counts.ravel()).integers(1, 1 << 24, shape)
-        found, _ = twoway.optimal_pattern(counts, replace(law, base=twoway.UNIT + ties))
+        found, _ = twoway.optimal_count_pattern(counts, replace(law, base=twoway.UNIT + ties))
         assert found is not None  # noqa: S101 - the released pattern is safe for every table that gets here
         return found
 
     begin = time.process_time()
     pattern = optimum(grid.counts)
-    if twoway.count_candidates(grid.counts, pattern, _LISTED) >= _LISTED:
+    if twoway.number_of_count_tables(grid.counts, pattern, _LISTED) >= _LISTED:
         return None
-    tables = twoway.candidates(grid.counts, pattern, _LISTED)
-    possible = (y for y in tables if twoway.is_safe(y, pattern, law) and twoway.is_minimal(y, pattern, law))
+    tables = twoway.candidate_count_tables(grid.counts, pattern, _LISTED)
+    possible = (
+        y
+        for y in tables
+        if twoway.is_safe_for_counts(y, pattern, law) and twoway.is_minimal_for_counts(y, pattern, law)
+    )
     survivors = np.array([y for y in possible if (optimum(y) == pattern).all()])
     return {
         "widths": np.ptp(survivors, axis=0)[law.sensitive(grid.counts)].tolist(),
-        "null_space_dim": twoway.degrees_of_freedom(pattern),
+        "null_space_dim": twoway.degrees_of_freedom_of_counts(pattern),
         "exact": True,
         "cpu_s": time.process_time() - begin,
         "suppressed": int(pattern.sum()),
@@ -291,8 +295,8 @@ def _run_minami2019_figure7(work: Figures) -> Figures:
         grid = matching_grid_of(release.table, release.suppressed) if release.published else None
         if grid is not None:
             pattern = grid.pattern(release.suppressed)
-            dimension = str(twoway.degrees_of_freedom(pattern))
-            found.setdefault(dimension, []).append(twoway.count_candidates(grid.counts, pattern, _COUNTED))
+            dimension = str(twoway.degrees_of_freedom_of_counts(pattern))
+            found.setdefault(dimension, []).append(twoway.number_of_count_tables(grid.counts, pattern, _COUNTED))
     return {"cells": work["cells"], "candidates": found, "cpu_s": time.process_time() - begin}
 
 

@@ -54,9 +54,9 @@ class Comparison:
 
     def frame(self, like: Any = None) -> Any:
         """Return the rows as a frame of the same kind as `like` (pyarrow unless given)."""
-        from cellguard._io.frames import to_frame
+        from cellguard._io.frames import frame_of_columns
 
-        return to_frame({name: [row[name] for row in self.rows] for name in self.rows[0]}, like)
+        return frame_of_columns({name: [row[name] for row in self.rows] for name in self.rows[0]}, like)
 
 
 def compare(

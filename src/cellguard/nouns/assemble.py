@@ -205,14 +205,14 @@ def _hierarchies_of_assembled_table(
     given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""
-    from cellguard._io.frames import encode_column
+    from cellguard._io.frames import encode_frame_column
 
     if not dims:
         raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
     hierarchies: dict[str, Hierarchy] = {}
     columns, indices = {}, []
     for name in dims:
-        columns[name] = encode_column(_column_to_assemble(given, name))
+        columns[name] = encode_frame_column(_column_to_assemble(given, name))
         index = columns[name][1]
         if len(index) and index.min() < 0:
             raise InputError(
@@ -335,9 +335,9 @@ class _FrameReader:
         return np.asarray(contributors == 0)
 
     def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
-        from cellguard._io.frames import encode_column
+        from cellguard._io.frames import encode_frame_column
 
-        words, index = encode_column(_column_to_assemble(self.given, name))
+        words, index = encode_frame_column(_column_to_assemble(self.given, name))
         known = [word.strip().lower() for word in words]
         unknown = next((k for k, word in enumerate(known) if word not in _STATUS), None)
         if unknown is not None:

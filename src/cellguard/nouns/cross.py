@@ -33,11 +33,11 @@ def table_with_the_cross(table: Table) -> Table:
     """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
-    from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
+    from cellguard._engine.space.cross import incidence_of_cross_cells, relations_from_cross_null_space
 
     empty = table_zeros_that_are_known(table)
     leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
-    cross = cross_of_tables(table.coordinates, leaves, empty)
+    cross = incidence_of_cross_cells(table.coordinates, leaves, empty)
     if cross is None:
         return table
     table = table.with_(crosses=(cross,))

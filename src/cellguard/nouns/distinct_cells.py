@@ -14,7 +14,7 @@ from cellguard._engine.space.cell_grid import (
     places_on_cell_grid,
     relations_on_cell_grid,
 )
-from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
+from cellguard._engine.space.cross import incidence_of_cross_cells, relations_from_cross_null_space
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
@@ -190,7 +190,7 @@ def _crosses_of_distinct_cells(
     out = []
     for number in np.unique(cells[:, 0]) if several else [None]:
         mine = np.arange(len(cells)) if number is None else np.flatnonzero(cells[:, 0] == number)
-        cross = cross_of_tables(cells[mine][:, int(several) :], leaves, empty[mine])
+        cross = incidence_of_cross_cells(cells[mine][:, int(several) :], leaves, empty[mine])
         if cross is not None and len(cross):
             out.append(mine[cross])
     return tuple(out)
@@ -205,7 +205,9 @@ def _relations_of_the_cross(
     own = cells[:, 0] == cells[cross[0, 0], 0] if indicators > 1 else np.ones(len(cells), bool)
     mine = np.flatnonzero(own)
     rows = np.flatnonzero(abs(known) @ (~own).astype(float) == 0)
-    more = relations_of_the_cross(np.searchsorted(mine, cross), empty[mine], csr_array(csr_array(known[rows])[:, mine]))
+    more = relations_from_cross_null_space(
+        np.searchsorted(mine, cross), empty[mine], csr_array(csr_array(known[rows])[:, mine])
+    )
     return csr_array((more.data, mine[more.indices], more.indptr), shape=(more.shape[0], len(cells)))
 
 

@@ -182,7 +182,7 @@ class Hierarchy:
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
         from cellguard._io.frames import column_as_texts, columns_of_frame
-        from cellguard._io.nested import pairs_of_levels
+        from cellguard._io.nested import code_pairs_in_nested_columns
 
         columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
@@ -213,9 +213,9 @@ class Hierarchy:
     @classmethod
     def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
         """Make a hierarchy from a ``.hrc`` file of tau-ARGUS, which never lists the total."""
-        from cellguard._io.outline import parse_hrc
+        from cellguard._io.outline import parse_hrc_outline
 
-        return cls._outlined(parse_hrc(path, lead), total)
+        return cls._outlined(parse_hrc_outline(path, lead), total)
 
     @classmethod
     def from_digits(cls, codes: Iterable[str], levels: Sequence[int], *, total: str = "Total") -> Hierarchy:

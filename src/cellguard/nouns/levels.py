@@ -88,9 +88,9 @@ def table_with_respondent_attackers(table: Table) -> Table:
     found = any(attacker.derived for attacker in table.attackers)
     if table.insiders is False or found or not table.sensitive.any():
         return table
-    from cellguard.data.insiders import knows_contributors, with_insiders
+    from cellguard.data.insiders import can_tell_insiders, with_insiders
 
-    return with_insiders(table) if knows_contributors(table) else table
+    return with_insiders(table) if can_tell_insiders(table) else table
 
 
 def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: bool = False) -> Levels:

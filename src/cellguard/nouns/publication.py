@@ -349,9 +349,9 @@ class PublishedTable:
 
     def frame(self, like: Any = None) -> Any:
         """Return the table as a frame of the kind of `like`, or of the one that it was made from."""
-        from cellguard._io.frames import to_frame
+        from cellguard._io.frames import frame_of_columns
 
-        return to_frame(self.columns(), self.part.table.library if like is None else like)
+        return frame_of_columns(self.columns(), self.part.table.library if like is None else like)
 
 
 def publication_tables_by_name(release: Release) -> dict[str, PublishedTable]:

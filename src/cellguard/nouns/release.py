@@ -202,11 +202,11 @@ class Release:
 
         A table that was made from a file or from a dict of columns gives a pyarrow table.
         """
-        from cellguard._io.frames import to_frame
+        from cellguard._io.frames import frame_of_columns
 
         self._require_published()
         columns = self.public_columns(mark_primary=mark_primary)
-        return to_frame(columns, self.table.library if like is None else like)
+        return frame_of_columns(columns, self.table.library if like is None else like)
 
     @property
     def tables(self) -> dict[str, PublishedTable]:
@@ -305,9 +305,9 @@ class Release:
 
 def warning_of_unsafe_release(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the column that says in every row that the release is not safe, under a name that is free."""
-    from cellguard._io.frames import free_column_name
+    from cellguard._io.frames import free_frame_column_name
 
-    name = free_column_name("warning", {name.lower() for name in columns})
+    name = free_frame_column_name("warning", {name.lower() for name in columns})
     return {name: [UNSAFE] * len(next(iter(columns.values())))}
 
 

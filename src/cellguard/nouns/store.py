@@ -69,10 +69,10 @@ def _stored_contributions(table: Table) -> dict[str, Any]:
 
 def _columns_to_store(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
-    from cellguard._io.frames import free_column_name
+    from cellguard._io.frames import free_frame_column_name
 
     taken = {name.lower() for name in table.dimensions}
-    return {field: free_column_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
+    return {field: free_frame_column_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
 def _is_stored_with_description(path: str | Path) -> bool:
@@ -266,7 +266,7 @@ def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierar
         return _hierarchy_of_stored_entry(entry, about.parent)
     from cellguard._io.frames import encode_column
 
-    listed = [] if column is None else encode_column(column)[0]
+    listed = [] if column is None else encode_frame_column(column)[0]
     total = entry.total or "Total"
     if total not in listed and entry.digits is None and (entry.total is None or total_among(listed, letter=True)):
         return None

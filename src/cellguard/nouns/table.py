@@ -331,10 +331,10 @@ class Table:
         Codes, value, and columns for whatever differs from the usual: status, weight, lb, ub, lower,
         upper, sliding, count.
         """
-        from cellguard._io.frames import to_frame
+        from cellguard._io.frames import frame_of_columns
         from cellguard.nouns.store import table_as_columns
 
-        return to_frame(table_as_columns(self), self.library if like is None else like)
+        return frame_of_columns(table_as_columns(self), self.library if like is None else like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cellguard._engine.numbers.multiples import decimals_of_numbers
-from cellguard._io.frames import encode_column, read_frame
+from cellguard._io.frames import encode_frame_column, read_frame
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError
 
@@ -74,10 +74,10 @@ def columns_to_guess_from(path: Path) -> tuple[list[Column], int]:
 
 def _column_to_guess(name: str, column: Any) -> Column:
     number, comma, strays = _numbers_guessed_in_column(column)
-    zeros = _guessed_by_some_entry(column, "^0[0-9]+$") and _guessed_by_every_entry(column, "^[0-9]+$")
+    zeros = _column_guessed_by_some_entry(column, "^0[0-9]+$") and _guessed_by_every_entry(column, "^[0-9]+$")
     numeric = number is not None and len(column) > column.null_count and not zeros
     whole = number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py())
-    codes, index = encode_column(column)
+    codes, index = encode_frame_column(column)
     filled = len(column) - column.null_count
     return Column(
         name=name,
@@ -150,7 +150,7 @@ def _guessed_by_every_entry(column: Any, pattern: str) -> bool:
     return bool(len(text)) and bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
-def _guessed_by_some_entry(column: Any, pattern: str) -> bool:
+def _column_guessed_by_some_entry(column: Any, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(_entries_to_guess_from(column), pattern)).as_py())
 
 

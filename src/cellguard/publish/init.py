@@ -75,11 +75,11 @@ def _columns_told_in_draft(columns: Sequence[Column], why: Mapping[str, str]) ->
 
 def _head_of_job(path: Path, unconfirmed: Sequence[str]) -> str:
     waits = _WAITS.format(listed=toml_value(unconfirmed)) if unconfirmed else ""
-    return _HEAD.format(name=_release_named_in_draft(path), unconfirmed=waits)
+    return _HEAD.format(name=_proposed_release_name(path), unconfirmed=waits)
 
 
 def _rest_of_job(path: Path) -> str:
-    return _REST.format(folder=toml_value(f"{_release_named_in_draft(path)}-release"))
+    return _REST.format(folder=toml_value(f"{_proposed_release_name(path)}-release"))
 
 
 _ACCIDENT = 0.05
@@ -103,7 +103,7 @@ _SAME = 0.5
 """A column with more different entries than this share of the records tells them apart."""
 
 
-def _release_named_in_draft(path: Path) -> str:
+def _proposed_release_name(path: Path) -> str:
     """Return a name for the release: that of the file, without what a name may not hold."""
     stem = path.name.lower()
     for ending in (".gz", ".csv", ".parquet", ".xlsx"):

@@ -124,16 +124,16 @@ def write_outputs(outcome: Outcome, folders: Folders, hashes: Mapping[Path, str]
     _write_internal(internal, outcome)
     if job.output.report:
         _write_reports_of_job(outcome, public, internal)
-    _write_json_output(public / "manifest.json", manifests.public_manifest(outcome, public))
+    _write_published_json(public / "manifest.json", manifests.public_manifest(outcome, public))
     inputs = {os.path.relpath(path, folders.internal): digest for path, digest in hashes.items()}
-    _write_json_output(internal / "manifest.json", manifests.internal_manifest(outcome, public, internal, inputs))
-    _write_json_output(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
+    _write_published_json(internal / "manifest.json", manifests.internal_manifest(outcome, public, internal, inputs))
+    _write_published_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
     folders.publish()
     folders.clean()
-    _enter_into_ledger(outcome, progress)
+    _enter_published_into_ledger(outcome, progress)
 
 
-def _write_json_output(path: Path, value: Mapping[str, Any]) -> None:
+def _write_published_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON, atomically and the same for the same object."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
 
@@ -193,7 +193,7 @@ def _write_internal(folder: Path, outcome: Outcome) -> None:
             audit.save_witnesses(folder / "witnesses.json.gz")
 
 
-def _enter_into_ledger(outcome: Outcome, progress: Progress) -> None:
+def _enter_published_into_ledger(outcome: Outcome, progress: Progress) -> None:
     """Enter the release, which is out already, into the ledger beside the job; that it cannot be written is told."""
     beside, release = outcome.file.path.parent, outcome.release
     facts = {

@@ -50,7 +50,7 @@ def _places_in_job_text(text: str) -> Iterator[tuple[Where, int]]:
             continue
         header = _HEADER.match(line)
         if header:
-            path = _numbered_job_path(_parts_of_job_key(header[2]), count)
+            path = _numbered_key_in_job_text(_parts_of_job_key(header[2]), count)
             if header[1] == "[[":
                 count[path] = count.get(path, -1) + 1
                 path = (*path, count[path])
@@ -65,7 +65,7 @@ def _parts_of_job_key(key: str) -> Where:
     return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 
-def _numbered_job_path(path: Where, count: dict[Where, int]) -> Where:
+def _numbered_key_in_job_text(path: Where, count: dict[Where, int]) -> Where:
     """Add the number of the current entry behind every list of tables on the way."""
     out: Where = ()
     for k, part in enumerate(path):

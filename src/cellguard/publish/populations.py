@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.frames import encode_column
-from cellguard.data.template import is_period
+from cellguard._io.frames import encode_frame_column
+from cellguard.data.template import is_template_period
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
@@ -35,7 +35,7 @@ def wrong_population_keys(
         if key in columns:
             text = f"{place}column {key!r} is the dimension {columns[key]!r} of this table."
             yield InputError(text, hint=f'say where = {{{columns[key]} = "{entry.where[key]}"}}.')
-        elif key not in known and not is_period(key):
+        elif key not in known and not is_template_period(key):
             some = f"known are {', '.join(list(known)[:_SOME])}; what is none of them is described in [dimensions]."
             text = f"{place}{key!r} is no dimension, no column of the file, and in no other table's where."
             yield UnknownCodeError(text, hint=did_you_mean(key, known) or some)
@@ -49,7 +49,7 @@ def error_of_empty_population(path: Path, entry: TableSection, name: str, given:
     named = {entry.columns.get(d, d): code for d, code in entry.where.items() if d not in entry.dimensions}
     asked = {column: code for column, code in named.items() if column in given}
     for column, code in asked.items():
-        seen = encode_column(given[column])[0]
+        seen = encode_frame_column(given[column])[0]
         if code not in seen:
             text = f"{path.name}: table {name!r}: where: no row has {code!r} in column {column!r}."
             return UnknownCodeError(text, hint=_nearest_population_code(code, seen))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cellguard._io.frames import column_as_numbers, encode_column, read_frame
+from cellguard._io.frames import column_as_numbers, encode_frame_column, read_frame
 from cellguard._types import BoolArray
 from cellguard.exceptions import (
     CellguardError,
@@ -113,7 +113,7 @@ def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, pat
     cells = np.zeros((len(shown), len(table.dimensions)), np.int32)
     wrong: list[CellguardError] = []
     for name in names:
-        seen, index = encode_column(frame[name])
+        seen, index = encode_frame_column(frame[name])
         place = np.array([spelt[name].get(code, -1) for code in [*seen, ""]], np.int64)[index][shown]
         for row in np.flatnonzero(place < 0)[:_MOST].tolist():
             line = int(shown[row]) + 2

@@ -40,7 +40,7 @@ class Progress:
         self._limit: float | None = None
         self._last = ""
         if not quiet and self._stream.isatty():
-            self._bar = _progress_bar(self._stream)
+            self._bar = _progress_bar_of_run(self._stream)
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -96,7 +96,7 @@ def _progress_seconds_left(limit_s: float | None, spent_s: float, before: str = 
     return "" if limit_s is None else f"{before}at most {max(0.0, limit_s - spent_s):.0f} s left"
 
 
-def _progress_bar(stream: TextIO) -> Any:
+def _progress_bar_of_run(stream: TextIO) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import column_as_numbers, encode_column, read_frame
+from cellguard._io.frames import column_as_numbers, encode_frame_column, read_frame
 from cellguard._io.toml import toml_value
-from cellguard.data.template import is_period, total_among
+from cellguard.data.template import is_template_period, total_among
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.lookalikes import Lookalike, lookalikes
 from cellguard.nouns.publication import Publication
@@ -79,8 +79,8 @@ def _columns_of_proposed_file(path: Path) -> Proposed:
     frame = read_frame(path)
     out = Proposed(path=path, codes={}, figures={}, rows=len(next(iter(frame.values()))) if frame else 0)
     for name, column in frame.items():
-        seen = [code for code in encode_column(column)[0] if code]
-        if is_period(name) and len(seen) == 1:
+        seen = [code for code in encode_frame_column(column)[0] if code]
+        if is_template_period(name) and len(seen) == 1:
             out.period = f"{name} {seen[0]}"
             continue
         try:
@@ -107,7 +107,7 @@ def _proposed_as_correspondence(file: Proposed) -> bool:
     if any(not np.array_equal(x, np.round(x)) for x in file.figures.values()):
         return False
     frame = read_frame(file.path)
-    index = [encode_column(frame[name])[1] for name in frame]
+    index = [encode_frame_column(frame[name])[1] for name in frame]
     sizes = [len(np.unique(i)) for i in index]
     if sizes != sorted(sizes) or sizes[-1] != file.rows:
         return False
@@ -251,9 +251,9 @@ def _proposed_codes_add_up(dimension: ProposedDimension, tables: Sequence[Propos
         at = np.ones(table.rows, bool)
         for other, total in table.totals.items():
             if other != column:
-                seen, index = encode_column(frame[other])
+                seen, index = encode_frame_column(frame[other])
                 at &= index == seen.index(total)
-        seen, index = encode_column(frame[column])
+        seen, index = encode_frame_column(frame[column])
         top = at & (index == seen.index(table.totals[column]))
         value = column_as_numbers(frame[table.value[0]], table.value[0])
         if top.any():

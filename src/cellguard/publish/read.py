@@ -64,7 +64,7 @@ def read_job(path: str | Path) -> JobFile:
     facts = ReadOnce()
     job, mistakes = examine_job(raw, path.parent, facts)
     if mistakes or job is None:
-        raise JobError(path, list(_job_mistakes_in_words(mistakes, Places(text))))
+        raise JobError(path, list(_section_mistakes_in_words(mistakes, Places(text))))
     return JobFile(path=path, text=text, job=job, facts=facts)
 
 
@@ -92,7 +92,7 @@ def _check_rest_of_job(raw: dict[str, Any], folder: Path, facts: ReadOnce, wrong
     return [mistake for mistake in found if mistake.path[:1] not in cut]
 
 
-def _job_mistakes_in_words(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
+def _section_mistakes_in_words(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
     placed = [(places.line(mistake.path) or 0, mistake) for mistake in mistakes]
     for line, mistake in sorted(placed, key=lambda item: item[0]):
         where = f"line {line}, " if line else ""

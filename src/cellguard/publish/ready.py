@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import NUMBERS_ARE, column_as_numbers, encode_column, read_frame, rows_repeated_in_columns
+from cellguard._io.frames import NUMBERS_ARE, column_as_numbers, encode_frame_column, read_frame, rows_repeated_in_frame
 from cellguard._types import FloatArray, IntArray
-from cellguard.data.template import is_period
+from cellguard.data.template import is_template_period
 from cellguard.exceptions import (
     AdditivityError,
     CellguardError,
@@ -114,7 +114,7 @@ def _ready_rows_of_population(given: Mapping[str, Any], where: Mapping[str, str]
     keep = np.ones(n, bool)
     for column, code in where.items():
         if column in given:
-            seen, index = encode_column(given[column])
+            seen, index = encode_frame_column(given[column])
             keep &= np.array([c == code for c in seen] + [False])[index]
     rows = np.flatnonzero(keep)
     if len(rows) == n:
@@ -132,7 +132,7 @@ def _hierarchies_of_ready_file(
 ) -> tuple[dict[str, Hierarchy], list[CellguardError]]:
     """Return the hierarchy of each column, and which totals could not be told by the values of a column."""
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
-    columns = {column: encode_column(frame[column]) for column in own.values()}
+    columns = {column: encode_frame_column(frame[column]) for column in own.values()}
     figures = _figures_of_ready_column(frame[value], value, [index for _, index in columns.values()])
     dims: dict[str, Hierarchy] = {}
     wrong: list[CellguardError] = []
@@ -164,7 +164,7 @@ def _figures_of_ready_column(column: Any, name: str, places: Sequence[IntArray])
         found = column_as_numbers(column, name)
     except InputError:  # told with its line elsewhere
         return nothing
-    return nothing if not np.isfinite(found).all() or list(rows_repeated_in_columns(places, 1)) else found
+    return nothing if not np.isfinite(found).all() or list(rows_repeated_in_frame(places, 1)) else found
 
 
 def _wrong_codes_in_ready_file(
@@ -173,7 +173,7 @@ def _wrong_codes_in_ready_file(
     """Yield codes that are missing, not known, or listed twice, with their lines."""
     places = []
     for column, h in dims.items():
-        seen, index = encode_column(frame[column])
+        seen, index = encode_frame_column(frame[column])
         for row in np.flatnonzero(index < 0)[:_MOST].tolist():
             hint = "write the code of the total in full."
             yield InputError(f"{path.name}: line {lines[row]}: no code in column {column!r}.", hint=hint)
@@ -184,7 +184,7 @@ def _wrong_codes_in_ready_file(
             total = "if it is the total, say so in `total` of this table." if called_total(code) else None
             yield UnknownCodeError(text, hint=total or did_you_mean(code, h.codes))
         places.append(index)
-    for first, again in rows_repeated_in_columns(places, _MOST):
+    for first, again in rows_repeated_in_frame(places, _MOST):
         codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)
         text = f"{path.name}: line {lines[again]}: cell ({codes}) is listed before, in line {lines[first]}."
         yield InputError(text, hint="each cell has one row.")
@@ -213,7 +213,8 @@ def _wrong_sums_in_ready_file(
 ) -> Iterator[CellguardError]:
     """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
     codes_of = [
-        np.array([*seen, ""], object)[index].tolist() for seen, index in (encode_column(frame[c]) for c in columns)
+        np.array([*seen, ""], object)[index].tolist()
+        for seen, index in (encode_frame_column(frame[c]) for c in columns)
     ]
     line_of = dict(zip(zip(*codes_of, strict=True), lines.tolist(), strict=True))
     told = [codes for codes in dict.fromkeys(error.totals) if codes in line_of]
@@ -239,10 +240,10 @@ def _period_of_ready_file(
     path: Path, frame: Mapping[str, Any], taken: Sequence[str], lines: IntArray
 ) -> tuple[str, list[CellguardError]]:
     """Return the one period of a file, as far as a column tells it; the line where a second one begins is told."""
-    column = next((name for name in frame if is_period(name) and name not in taken), None)
+    column = next((name for name in frame if is_template_period(name) and name not in taken), None)
     if column is None:
         return "", []
-    seen, index = encode_column(frame[column])
+    seen, index = encode_frame_column(frame[column])
     if len(seen) < 2:
         return "".join(seen), []
     other = int(np.argmax((index != index[0]) & (index >= 0)))
@@ -255,7 +256,7 @@ def _lines_of_ready_cells(table: Table, frame: Mapping[str, Any], lines: IntArra
     """Return the line of each cell; 0 for cells without a row."""
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):
-        seen, index = encode_column(frame[column])
+        seen, index = encode_frame_column(frame[column])
         rows.append(h.index(seen)[index])
     place = table.cells_at(np.column_stack(rows))
     out = np.zeros(table.n_cells, np.int64)
@@ -265,7 +266,7 @@ def _lines_of_ready_cells(table: Table, frame: Mapping[str, Any], lines: IntArra
 
 def hierarchy_of_ready_column(given: Any, column: Any, total: str | None) -> Hierarchy:
     """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
-    present = [code for code in encode_column(column)[0] if code]
+    present = [code for code in encode_frame_column(column)[0] if code]
     if isinstance(given, tuple):
         return Hierarchy.from_digits([c for c in present if c != total], levels=given, total=total or "Total")
     if given is None:

@@ -151,7 +151,7 @@ def _steps_of_job_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outc
     for text in warnings:
         work.progress.note(f"warning: {text}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
-        raise _refusal_of_harmless_job(table, file)
+        raise _refusal_to_publish_harmless(table, file)
     check_layout_of_job(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _release_for_checkpoint(_protected_in_run(table, file, work)), limit_s=limit)
@@ -172,12 +172,12 @@ def _steps_of_job_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outc
         warnings=tuple(warnings),
     )
     if unsafe and not (allow_unsafe and audit is not None):
-        raise _refusal_of_job_outcome(outcome)
+        raise _refusal_to_publish_outcome(outcome)
     if (scenario := file.job.attack) is not None:
         found = work.step("attack", lambda: _release_attacked_by_job(release, scenario, file), kept=False)
         outcome = replace(outcome, attack=found)
     if (others := file.job.compare) is not None:
-        rows = work.step("compare", lambda: _methods_compared_by_job(release, audit, others, file))
+        rows = work.step("compare", lambda: _methods_compared_in_run(release, audit, others, file))
         outcome = replace(outcome, comparison=rows)
     work.refuse_changes()
     work.step("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress), kept=False)
@@ -254,7 +254,7 @@ def _release_for_checkpoint(release: Release) -> Release:
     return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
 
 
-def _refusal_of_job_outcome(outcome: Outcome) -> UnsafeReleaseError:
+def _refusal_to_publish_outcome(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
         status, limit = str(release.status).replace("_", " "), outcome.file.job.limits.time_limit_s
@@ -277,7 +277,7 @@ def _refusal_of_job_outcome(outcome: Outcome) -> UnsafeReleaseError:
     return error
 
 
-def _refusal_of_harmless_job(table: Table, file: JobFile) -> UnsafeReleaseError:
+def _refusal_to_publish_harmless(table: Table, file: JobFile) -> UnsafeReleaseError:
     """Stop a job that would protect nothing: more often a mistake in the rules than a harmless table."""
     error = UnsafeReleaseError(
         f"no cell of {table.n_cells:,} is sensitive by the rules of this job: nothing would be protected or checked.",
@@ -293,7 +293,7 @@ def _refusal_of_harmless_job(table: Table, file: JobFile) -> UnsafeReleaseError:
     return error
 
 
-def _methods_compared_by_job(release: Release, audit: Audit | None, asked: CompareSection, file: JobFile) -> Any:
+def _methods_compared_in_run(release: Release, audit: Audit | None, asked: CompareSection, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
     others = [name for name in asked.methods if name != release.method]
     found = compare(release.table, others, time_limit_s=asked.time_limit_s, seed=file.job.seed)

@@ -50,9 +50,9 @@ def survey(n: int = 20_000, seed: int = 2024) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     regions = np.array([code for codes in REGIONS.values() for code in codes])
     activities = np.array([code for codes in ACTIVITIES.values() for code in codes])
-    region = rng.choice(len(regions), n, p=_chances_in_survey(rng.gamma(2.0, 1.0, len(regions)) + 0.3))
+    region = rng.choice(len(regions), n, p=_shares_of_survey(rng.gamma(2.0, 1.0, len(regions)) + 0.3))
     usual = [_RARE.get(code, _COMMON.get(code, 0.035)) for code in activities]
-    activity = rng.choice(len(activities), n, p=_chances_in_survey(np.array(usual)))
+    activity = rng.choice(len(activities), n, p=_shares_of_survey(np.array(usual)))
     employees = np.ceil(rng.pareto(0.85, n) * 1.5).clip(1, 2500)
     productivity = np.exp(rng.normal(4.6, 0.55, n)) * rng.uniform(0.6, 2.2, len(activities))[activity]
     turnover = np.ceil(employees * productivity + rng.integers(1, 500, n))
@@ -68,14 +68,14 @@ def survey(n: int = 20_000, seed: int = 2024) -> dict[str, Any]:
     }
 
 
-def _chances_in_survey(weights: Any) -> Any:
+def _shares_of_survey(weights: Any) -> Any:
     return weights / weights.sum()
 
 
 def _holdings_of_survey(rng: np.random.Generator, employees: Any) -> Any:
     """Give some enterprises, large ones rather than small, to holdings of two to six; the others are their own."""
     n = len(employees)
-    members = rng.choice(n, n // 20, replace=False, p=_chances_in_survey(np.sqrt(employees)))
+    members = rng.choice(n, n // 20, replace=False, p=_shares_of_survey(np.sqrt(employees)))
     holding = np.array([f"E{i:05d}" for i in range(1, n + 1)])
     number = 0
     while len(members):

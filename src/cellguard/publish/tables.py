@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from cellguard.data.tabulate import tabulate
-from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
+from cellguard.data.tabulate.many import AskedTable, parts_tabulated_for_template, parts_tabulated_from_records
 from cellguard.data.tabulate.nested import nested_columns_of_records
-from cellguard.data.template import Template, is_period
+from cellguard.data.template import Template, is_template_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
@@ -195,7 +195,7 @@ def _parts_of_job_records(file: JobFile) -> list[Part]:
     ]  # fmt: skip
     used = {d for entry in entries for d in (*entry.dimensions, *entry.where)}
     by = _hierarchies_of_job(file, [name for name in file.job.dimensions if name in used])
-    return parts_of_records(
+    return parts_tabulated_from_records(
         _records_path_of_job(file), by, asked, _columns_of_indicator_sections(file.job), **_record_options_of_job(file)
     )
 
@@ -207,7 +207,7 @@ def _parts_of_job_template(file: JobFile) -> list[Part]:
     template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=_totals_named_in_job(job))
     by = _hierarchies_of_job(file, job.dimensions)
     try:
-        parts = parts_of_template(
+        parts = parts_tabulated_for_template(
             _records_path_of_job(file),
             by,
             template,
@@ -227,13 +227,13 @@ def _columns_of_indicator_sections(job: Job) -> dict[str, str | None]:
 
 def _dated_parts_of_job(parts: Sequence[Part]) -> list[Part]:
     """Make the period a part of what a cell is where tables say that they differ in it; a single one says nothing."""
-    named = next((d for part in parts for d in part.where if is_period(d)), None)
+    named = next((d for part in parts for d in part.where if is_template_period(d)), None)
     if named is None:
         return list(parts)
-    periods = [next((c for d, c in part.where.items() if is_period(d)), part.period) for part in parts]
+    periods = [next((c for d, c in part.where.items() if is_template_period(d)), part.period) for part in parts]
     out = []
     for part, period in zip(parts, periods, strict=True):
-        where = {d: c for d, c in part.where.items() if not is_period(d)}
+        where = {d: c for d, c in part.where.items() if not is_template_period(d)}
         if len(set(periods) - {""}) > 1 and period:
             where[named] = period
         out.append(replace(part, where=where, period=""))

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from cellguard._io.argus import arb
 from cellguard._io.argus.data import (
-    codes_of_argus_column,
+    codes_of_argus_file_column,
     numbers_of_argus_column,
     read_argus_columns,
     write_argus_columns,
 )
 from cellguard._io.argus.hst import Decision, read_hst, write_hst
-from cellguard._io.argus.lists import Recoding, read_cdl, read_grc, write_hrc
+from cellguard._io.argus.lists import Recoding, read_argus_cdl_file, read_grc, write_argus_hrc_file
 from cellguard._io.argus.rda import Metadata, Variable, read_rda, write_rda
-from cellguard._io.outline import parse_hrc
+from cellguard._io.outline import parse_hrc_outline
 from cellguard.exceptions import CellguardError, FormatError, UnknownCodeError
 
 RDA = """\
@@ -143,7 +143,7 @@ COMMA = Metadata(variables=(Variable(name="region"), Variable(name="x", missing=
 def test_fixed_width(tmp_path):
     path = file(tmp_path, "a.asc", "  A  12.50\r\nB12 999999\r\nC      3,5\r\n D\t     -1\r\n")
     columns = read_argus_columns(path, META)
-    assert codes_of_argus_column(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
+    assert codes_of_argus_file_column(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
     assert columns["region"].to_pylist() == ["  A", "B12", "C  ", " D\t"]
     x = numbers_of_argus_column(columns["x"], path, META["x"])
     assert np.array_equal(x, [12.5, np.nan, 3.5, -1], equal_nan=True)
@@ -194,24 +194,24 @@ def test_data_round_trip(tmp_path):
     columns = {"region": ["A", " B", "C12"], "x": ["1.5", "-2", "999999"]}
     write_argus_columns(tmp_path / "a.asc", COMMA, columns)
     again = read_argus_columns(tmp_path / "a.asc", COMMA)
-    assert codes_of_argus_column(again["region"]).to_pylist() == ["A", "B", "C12"]
-    assert codes_of_argus_column(again["x"]).to_pylist() == columns["x"]
+    assert codes_of_argus_file_column(again["region"]).to_pylist() == ["A", "B", "C12"]
+    assert codes_of_argus_file_column(again["x"]).to_pylist() == columns["x"]
 
 
 # ---------------------------------------------------------------- lists
 
 
 def test_cdl(tmp_path):
-    labels = read_cdl(file(tmp_path, "a.cdl", " 1,Groningen\r\n10,Zeeland, and more\r\nNr,North\r\n"))
+    labels = read_argus_cdl_file(file(tmp_path, "a.cdl", " 1,Groningen\r\n10,Zeeland, and more\r\nNr,North\r\n"))
     assert labels == {" 1": "Groningen", "10": "Zeeland, and more", "Nr": "North"}
     with pytest.raises(FormatError, match=r"c.cdl:2"):
-        read_cdl(file(tmp_path, "c.cdl", "a,b\nc\n"))
+        read_argus_cdl_file(file(tmp_path, "c.cdl", "a,b\nc\n"))
 
 
 def test_hrc_round_trip(tmp_path):
     lines = [(0, "Nr"), (1, " 1"), (1, " 2"), (0, "Os"), (1, "Q"), (2, "Q1")]
-    write_hrc(tmp_path / "a.hrc", lines)
-    assert [(d, c) for d, c, _ in parse_hrc(tmp_path / "a.hrc")] == lines
+    write_argus_hrc_file(tmp_path / "a.hrc", lines)
+    assert [(d, c) for d, c, _ in parse_hrc_outline(tmp_path / "a.hrc")] == lines
 
 
 def test_grc(tmp_path):
@@ -343,7 +343,7 @@ def test_no_parser_fails_in_another_way_than_a_clear_error(tmp_path, text):
         arb.read_arb,
         read_rda,
         lambda p: read_rda(p, table=True),
-        read_cdl,
+        read_argus_cdl_file,
         read_grc,
         lambda p: read_hst(p, 2, ";"),
         lambda p: numbers_of_argus_column(read_argus_columns(p, META)["x"], p, META["x"]),

@@ -12,7 +12,7 @@ import pytest
 import cellguard as cg
 from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.data.tabulate.gathered import Gathered
-from cellguard.data.tabulate.many import AskedTable, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_tabulated_from_records
 from cellguard.exceptions import PublicationError, UnknownCodeError
 from cellguard.nouns.publication import Publication
 
@@ -52,15 +52,15 @@ def test_a_file_is_read_once_for_all_tables_and_indicators(tmp_path, monkeypatch
 
     monkeypatch.setattr(DuckRecords, "from_files", classmethod(counted))
     indicators = {"x": "x", "y": "y", "z": "z"}
-    read = parts_of_records(str(tmp_path / "firms.csv"), BY, ASKED, indicators)
+    read = parts_tabulated_from_records(str(tmp_path / "firms.csv"), BY, ASKED, indicators)
     assert len(reads) == 1
-    for one, other in zip(read, parts_of_records(rows, BY, ASKED, indicators), strict=True):
+    for one, other in zip(read, parts_tabulated_from_records(rows, BY, ASKED, indicators), strict=True):
         assert (one.name, one.table.codes) == (other.name, other.table.codes)
         assert np.array_equal(one.table.values, other.table.values)
 
 
 def test_own_trees_and_parts_of_everybody_are_one_system():
-    found = Publication.of(parts_of_records(firms(), BY, ASKED, {"z": "z"}))
+    found = Publication.of(parts_tabulated_from_records(firms(), BY, ASKED, {"z": "z"}))
     system, rows = found.table, firms()
     assert len(found.clusters) == 1
     # the table for the east has its own total, which is a region of the others
@@ -86,14 +86,16 @@ def test_what_does_not_exist_is_told_at_once():
         AskedTable(name="u", dimensions=("size",), indicators=("w",)),
     ]
     with pytest.raises(PublicationError) as caught:
-        parts_of_records(rows, BY, wrong, {"z": "z"})
+        parts_tabulated_from_records(rows, BY, wrong, {"z": "z"})
     assert caught.value.mistakes == (
         "table 't': there is no dimension 'secto'.", "table 'u': there is no indicator 'w'.",
     )  # fmt: skip
     with pytest.raises(PublicationError, match=r"no column 'zz'[\s\S]*no column 'firm'"):
-        parts_of_records(rows, BY, ASKED[:1], {"z": "zz"}, holding="firm")
+        parts_tabulated_from_records(rows, BY, ASKED[:1], {"z": "zz"}, holding="firm")
     with pytest.raises(UnknownCodeError, match="'region' has no code 'Est'"):
-        parts_of_records(rows, BY, [AskedTable(name="t", dimensions=("size",), where={"region": "Est"})], {"z": "z"})
+        parts_tabulated_from_records(
+            rows, BY, [AskedTable(name="t", dimensions=("size",), where={"region": "Est"})], {"z": "z"}
+        )
 
 
 def test_a_publication_from_records():
@@ -151,7 +153,9 @@ def test_a_respondent_has_one_number_in_all_tables_and_indicators(tmp_path, sour
     rows = some_amounts()
     by = dict.fromkeys(("region", "sector", "size", "form"))
     roles = {} if holding is None else {"holding": holding, "standalone": True}
-    parts = parts_of_records(sources(rows, tmp_path)[source], by, CROSSED, {"x": "x", "y": "y", "z": "z"}, **roles)
+    parts = parts_tabulated_from_records(
+        sources(rows, tmp_path)[source], by, CROSSED, {"x": "x", "y": "y", "z": "z"}, **roles
+    )
     # who he is: a holding by its name, a record by all that is known of it
     alike = list(zip(*(rows[name].tolist() for name in (*by, "x", "y", "z")), strict=True))
     person = alike if holding is None else [h or one for h, one in zip(rows["group"].tolist(), alike, strict=True)]
@@ -194,10 +198,10 @@ def test_all_tables_and_indicators_take_one_look_and_one_pass(tmp_path, monkeypa
         return ask(self, query)
 
     monkeypatch.setattr(DuckRecords, "_run", counted)
-    made = parts_of_records(given, BY, PARTS, SHOWN, decimals=2)
+    made = parts_tabulated_from_records(given, BY, PARTS, SHOWN, decimals=2)
     assert len(asked) == 2
     monkeypatch.setattr(Gathered, "of", classmethod(lambda *_: None))
-    apart = parts_of_records(given, BY, PARTS, SHOWN, decimals=2)
+    apart = parts_tabulated_from_records(given, BY, PARTS, SHOWN, decimals=2)
     assert len(asked) > 20
     for one, other in zip(made, apart, strict=True):
         assert (one.name, one.indicator, one.table.codes) == (other.name, other.indicator, other.table.codes)
@@ -212,19 +216,19 @@ def test_what_is_wrong_in_a_part_of_the_population_is_no_matter_to_others(tmp_pa
     rows = firms()
     rows["z"] = np.where(rows["region"] == "W2", np.nan, rows["z"])
     east = (ASKED[3], ASKED[4])
-    assert len(parts_of_records(rows, BY, east, {"z": "z"})) == 2
+    assert len(parts_tabulated_from_records(rows, BY, east, {"z": "z"})) == 2
     with pytest.raises(cg.InputError, match=r"'z' .*no number"):
-        parts_of_records(rows, BY, (*east, PARTS[-2]), {"z": "z"})
+        parts_tabulated_from_records(rows, BY, (*east, PARTS[-2]), {"z": "z"})
 
 
 def test_people_of_different_records_are_found_again_by_what_they_gave():
     rows = with_losses()
     one, other = ASKED[0], AskedTable(name="sizes", dimensions=("region", "size"))
     by = {"region": REGIONS, "sector": None, "size": None}
-    first, second = (parts_of_records(rows, by, [asked], {"x": "x"})[0] for asked in (one, other))
+    first, second = (parts_tabulated_from_records(rows, by, [asked], {"x": "x"})[0] for asked in (one, other))
     assert first.table.statistics.people != second.table.statistics.people
     apart = Publication.of([first, second]).table
-    together = Publication.of(parts_of_records(rows, by, [one, other], {"x": "x"})).table
+    together = Publication.of(parts_tabulated_from_records(rows, by, [one, other], {"x": "x"})).table
     assert (apart.statistics.people, together.statistics.people != "") == ("", True)
     # everybody gave another amount: what two readings tell is what one tells
     place = [apart.cell(dict(zip(together.dimensions, codes, strict=True))) for codes in cell_codes(together)]

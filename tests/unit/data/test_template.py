@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.data.tabulate.many import parts_of_template
+from cellguard.data.tabulate.many import parts_tabulated_for_template
 from cellguard.data.template import Template
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
@@ -45,7 +45,7 @@ def test_tables_and_margins_are_found(template):
 
 
 def test_only_listed_cells_are_published_and_all_are_known(template):
-    parts = parts_of_template(firms(), BY, Template.read(template), {"turnover": "turnover"})
+    parts = parts_tabulated_for_template(firms(), BY, Template.read(template), {"turnover": "turnover"})
     found = Publication.of(parts).apply(cg.PPercent(10), cg.MinFrequency(3, percent=10))
     assert [part.name for part in found.table.parts] == ["region by sector 2023", "region by size 2023"]
     assert len(found.table.parts[0].cells) == 15
@@ -63,7 +63,7 @@ def test_what_unpublished_cells_give_away_is_seen(tmp_path):
     path = tmp_path / "cells.csv"
     path.write_text("region\n_T\nN1\nS1\n")
     data = {"region": ["N1"] * 5 + ["N2"] + ["S1"] * 5, "x": [10, 12, 9, 11, 10, 50, 8, 9, 9, 8, 7]}
-    parts = parts_of_template(data, {"region": None}, Template.read(path), {"x": "x"})
+    parts = parts_tabulated_for_template(data, {"region": None}, Template.read(path), {"x": "x"})
     found = Publication.of(parts).apply(cg.MinFrequency(3, percent=10))
     assert found.table.label(int(found.table.sensitive_cells[0])) == "(region=N2)"
     release = cg.suppress(found, method="heuristic", rounds=1)
@@ -77,11 +77,11 @@ def test_periods_are_apart(tmp_path):
     path.write_text("\n".join([HEAD, *rows]) + "\n")
     rng = np.random.default_rng(3)
     data = firms(90, TIME_PERIOD=rng.choice(["2022", "2023"], 90))
-    parts = parts_of_template(data, BY, Template.read(path), {"turnover": "turnover"})
+    parts = parts_tabulated_for_template(data, BY, Template.read(path), {"turnover": "turnover"})
     found = Publication.of(parts)
     assert len(found.clusters) == 2
     with pytest.raises(CellguardError, match="TIME_PERIOD"):
-        parts_of_template(firms(), BY, Template.read(path), {"turnover": "turnover"})
+        parts_tabulated_for_template(firms(), BY, Template.read(path), {"turnover": "turnover"})
 
 
 def test_rows_that_fit_no_table_are_told_with_their_lines(template):
@@ -90,7 +90,7 @@ def test_rows_that_fit_no_table_are_told_with_their_lines(template):
     lines += ["2023,turnover,Est,a,_T", "2023,turnover,East,_T,tiny"]
     template.write_text("\n".join(lines) + "\n")
     with pytest.raises(PublicationError) as caught:
-        parts_of_template(firms(), BY, Template.read(template), {"turnover": "turnover"})
+        parts_tabulated_for_template(firms(), BY, Template.read(template), {"turnover": "turnover"})
     told = [m.removeprefix("cells.csv: ") for m in caught.value.mistakes]
     assert told == [
         "line 21: fits no table: 'region' has no code 'Est'.", "line 4: fits no table: 'sector' has no code 'bb'.",
@@ -100,7 +100,7 @@ def test_rows_that_fit_no_table_are_told_with_their_lines(template):
 
 def test_mistakes_in_the_file_itself(template):
     with pytest.raises(CellguardError, match="line 2: there is no indicator 'turnover'") as caught:
-        parts_of_template(firms(), BY, Template.read(template), {"turnovers": "turnover", "y": None})
+        parts_tabulated_for_template(firms(), BY, Template.read(template), {"turnovers": "turnover", "y": None})
     assert "did you mean 'turnovers'" in str(caught.value.hint)
     lines = template.read_text().splitlines()
     template.write_text("\n".join([*lines, lines[1], "2023,turnover,,a,_T"]) + "\n")

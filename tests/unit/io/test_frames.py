@@ -11,9 +11,9 @@ from cellguard._io.frames import (
     column_as_numbers,
     column_as_texts,
     columns_of_frame,
-    encode_column,
+    encode_frame_column,
+    frame_of_columns,
     read_frame,
-    to_frame,
     write_csv,
     write_parquet,
 )
@@ -33,8 +33,8 @@ def make(request):
 
 def test_columns_of_each_library(make):
     columns = columns_of_frame(make({"code": ["a", None, "b", "a"], "n": [1, 2, 3, 4], "x": [0.5, None, 1e300, -1.0]}))
-    assert encode_column(columns["code"])[0] == ["a", "b"]
-    assert encode_column(columns["code"])[1].tolist() == [0, -1, 1, 0]
+    assert encode_frame_column(columns["code"])[0] == ["a", "b"]
+    assert encode_frame_column(columns["code"])[1].tolist() == [0, -1, 1, 0]
     assert column_as_texts(columns["n"]) == ["1", "2", "3", "4"]
     assert column_as_numbers(columns["n"], "n").tolist() == [1, 2, 3, 4]
     assert np.array_equal(column_as_numbers(columns["x"], "x"), [0.5, np.nan, 1e300, -1.0], equal_nan=True)
@@ -42,7 +42,7 @@ def test_columns_of_each_library(make):
 
 def test_the_same_kind_comes_out(make):
     like = make({"x": [1]})
-    frame = to_frame({"code": ["a", "b"], "value": np.array([1.5, np.nan]), "n": np.array([1, 2])}, like)
+    frame = frame_of_columns({"code": ["a", "b"], "value": np.array([1.5, np.nan]), "n": np.array([1, 2])}, like)
     assert isinstance(frame, pa.Table if make is dict else type(like))
     columns = columns_of_frame(frame)
     assert column_as_texts(columns["code"]) == ["a", "b"]
@@ -60,7 +60,7 @@ def test_the_same_kind_comes_out(make):
     ],
 )
 def test_codes_of_other_types(column, codes):
-    assert encode_column(pa.array(column))[0] == codes
+    assert encode_frame_column(pa.array(column))[0] == codes
 
 
 def test_dictionary_columns_and_chunks():

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Target
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
-from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way, least_movement_by_lp
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way, solve_lp_for_least_movement
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
@@ -125,7 +125,7 @@ class ClosestProblem:
         """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
         price = np.where(self.absolute > 0, self.absolute, 1.0)
         price = np.clip(price / np.median(price), 1e-6, 1e6)  # the interior point stumbles over those of many sizes
-        return least_movement_by_lp(self.m.relations, self.lower, self.upper, price, ONCE, deadline.at_least())
+        return solve_lp_for_least_movement(self.m.relations, self.lower, self.upper, price, ONCE, deadline.at_least())
 
     @property
     def curved(self) -> bool:

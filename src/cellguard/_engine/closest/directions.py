@@ -25,7 +25,7 @@ from cellguard._engine.closest.directions_totals import SensesOfTotals, directio
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.solvers.lp import SolveStatus
-from cellguard._engine.space.space import room_per_variable
+from cellguard._engine.space.space import room_per_space_variable
 from cellguard._engine.standing import Standing
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
@@ -102,7 +102,7 @@ class Senses:
         self.rng = np.random.default_rng(seed)
         self.nodes = 0
         self.linear = not distance.square.any()
-        sink, rise = room_per_variable(m.ratio, down[m.cell], up[m.cell])
+        sink, rise = room_per_space_variable(m.ratio, down[m.cell], up[m.cell])
         all_up, all_down = m.extremes(rise, np.maximum)[0], m.extremes(sink, np.maximum)[0]
         self.mover = np.flatnonzero((all_up > 0) | (all_down > 0))
         up, down = all_up[self.mover], all_down[self.mover]

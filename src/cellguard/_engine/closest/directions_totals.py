@@ -28,7 +28,7 @@ from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.echelon_form import echelon_anchors
 from cellguard._engine.space.groups import place_in_group
-from cellguard._engine.space.space import Space, matrix_for_core
+from cellguard._engine.space.space import Space, space_matrix_for_core
 from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["SensesOfTotals", "directions_of_totals"]
@@ -70,7 +70,7 @@ class SensesOfTotals:
         if not typical > 0:
             return np.asarray(self.own < 0)
         rises, _ = anneal(
-            *(*matrix_for_core(self.H), self.weight, self.offset, self.own),
+            *(*space_matrix_for_core(self.H), self.weight, self.offset, self.own),
             *((_RUNS, _STEPS * len(self.own)), (_HOT * typical, _COLD * typical), seed, time_limit_s),
         )
         return rises

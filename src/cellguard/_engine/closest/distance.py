@@ -101,7 +101,12 @@ class Distance:
         best = np.full(len(force), np.inf)
         for z in places:
             at = np.where(np.isfinite(z), z, 0.0)
-            value = weight * np.abs(at) + self.square * at**2 - force * at + _missed_distance(at, lower, upper, soft)
+            value = (
+                weight * np.abs(at)
+                + self.square * at**2
+                - force * at
+                + _missed_distance_of_closest(at, lower, upper, soft)
+            )
             best = np.minimum(best, value)
         return float(best.sum())
 
@@ -113,7 +118,7 @@ def _closest_under_force(force: FloatArray, weight: FloatArray, square: FloatArr
         return np.where(square > 0, pull / (2.0 * square), np.where(pull == 0.0, 0.0, np.sign(pull) * np.inf))
 
 
-def _missed_distance(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
+def _missed_distance_of_closest(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
     """Price of the bounds that a movement misses."""
     missed = np.maximum(lower - z, 0.0) + np.maximum(z - upper, 0.0)
     return missed * np.where(missed > 0, soft, 0.0)
@@ -175,7 +180,11 @@ def certify_closest(
     wrong = np.maximum(np.maximum(lower - z, z - upper), 0.0)
     bounds = np.where(lower > z, np.abs(lower), np.where(upper < z, np.abs(upper), 0.0))
     hard = 1.0 if soft is None else np.isinf(soft)
-    paid = 0.0 if soft is None else float(_missed_distance(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
+    paid = (
+        0.0
+        if soft is None
+        else float(_missed_distance_of_closest(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
+    )
     return Certificate(
         objective=distance.value(z) + paid,
         bound=_best_bound_of_distance(lambda scale: distance.least(scale * force, lower, upper, share, soft)),

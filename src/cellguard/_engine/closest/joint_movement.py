@@ -22,11 +22,11 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard._engine.solvers.lp import ONCE, least_movement_by_lp
+from cellguard._engine.solvers.lp import ONCE, solve_lp_for_least_movement
 from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray
 
-__all__ = ["JointRequest", "joint_by_interior_point", "joint_by_linear_program", "joint_movement"]
+__all__ = ["JointRequest", "closest_joint_by_linear_program", "joint_by_interior_point", "joint_movement"]
 
 _SIMPLEX = 1000
 """With more cells one program from scratch is solved sooner by the interior point of its solver."""
@@ -68,7 +68,7 @@ def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver)
 
     >>> T, one, need = csr_array([[-1.0, 1, 1]]), np.ones(3), np.array([2.0, 0, 0])
     >>> request = JointRequest(relations=T, weight=one, need=need, down=one, up=np.array([3.0, 2, 0]))
-    >>> joint_movement(request, Deadline.after(9.0), solver=joint_by_linear_program).tolist()
+    >>> joint_movement(request, Deadline.after(9.0), solver=closest_joint_by_linear_program).tolist()
     [2.0, 2.0, 0.0]
     """
     if (request.need > request.up).any():
@@ -76,11 +76,11 @@ def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver)
     return solver(request, deadline)
 
 
-def joint_by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
+def closest_joint_by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
     """Solve once, and end at a vertex."""
     need, cost = request.need, request.weight / float(np.median(request.weight))
     way = replace(ONCE, solver="ipm" if len(need) > _SIMPLEX else "simplex")  # with crossover: few cells are moved
-    _, z = least_movement_by_lp(request.relations, request.lower, request.up, cost, way, deadline.at_least())
+    _, z = solve_lp_for_least_movement(request.relations, request.lower, request.up, cost, way, deadline.at_least())
     return None if z is None else np.where(np.abs(z) <= 1e-9 * float(need.max(initial=1.0)), 0.0, z)
 
 
@@ -94,14 +94,14 @@ def joint_by_interior_point(request: JointRequest, deadline: Deadline) -> FloatA
         return Target(lower, upper, Distance.of(len(cost), absolute=cost))
 
     adjuster = Adjuster(request.relations, still)
-    cost = _joint_movement_costs(weight, np.ones(len(weight)))
+    cost = _costs_of_closest_joint_movement(weight, np.ones(len(weight)))
     size = np.zeros(len(weight))
     for _ in range(_TIMES):
         found = adjuster.solve(target(cost), tolerance=1e-3, deadline=deadline)
         if not found.feasible or deadline.passed:
             return None
         size = np.abs(found.z)
-        cost = _joint_movement_costs(weight, np.maximum(size, _SMALL))
+        cost = _costs_of_closest_joint_movement(weight, np.maximum(size, _SMALL))
     for least in _SUPPORT:
         unused: BoolArray = (size < least) & (weight > 0)
         exact = Adjuster(request.relations, unused | still).solve(
@@ -112,7 +112,7 @@ def joint_by_interior_point(request: JointRequest, deadline: Deadline) -> FloatA
     return None
 
 
-def _joint_movement_costs(weight: FloatArray, size: FloatArray) -> FloatArray:
+def _costs_of_closest_joint_movement(weight: FloatArray, size: FloatArray) -> FloatArray:
     """Costs per unit of movement at which a movement of this size costs what its cell weighs."""
     cost = weight / size
     typical = float(np.median(cost[cost > 0])) if (cost > 0).any() else 1.0

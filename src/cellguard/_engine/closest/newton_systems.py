@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, tril
 
 from cellguard._core.gram import DenseSystem, places, sparse_gram
 from cellguard._engine.closest.cholesky import SparseCholesky
-from cellguard._engine.space.space import matrix_for_core
+from cellguard._engine.space.space import space_matrix_for_core
 from cellguard._engine.threads import all_cores
 from cellguard._types import FloatArray
 
@@ -81,7 +81,7 @@ class NullSpace:
     threads = 1
 
     def __init__(self, N: csr_array) -> None:
-        self.system = DenseSystem(*matrix_for_core(N), N.shape[1])
+        self.system = DenseSystem(*space_matrix_for_core(N), N.shape[1])
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -102,7 +102,7 @@ class _Normal:
 
     def __init__(self, A: csr_array) -> None:
         self.A, self.AT = A, columns_of_newton_system(A)
-        self._columns = matrix_for_core(self.AT)
+        self._columns = space_matrix_for_core(self.AT)
         self.refinements = 1
         self.D = np.ones(A.shape[1])
 
@@ -113,7 +113,7 @@ class _Normal:
         """Return the minimiser for one g, which also brings v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
         x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
-        for _ in range(_newton_refinements(self.refinements, rough)):
+        for _ in range(_newton_system_refinements(self.refinements, rough)):
             x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
         return x
 
@@ -124,7 +124,7 @@ class DenseNormal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.system = DenseSystem(*matrix_for_core(columns_of_newton_system(A)), A.shape[0])
+        self.system = DenseSystem(*space_matrix_for_core(columns_of_newton_system(A)), A.shape[0])
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -136,7 +136,7 @@ class DenseNormal:
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
         """Return the minimiser for one g, which also brings v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
-        return self.system.across(self.S.T, g, start, self.D, _newton_refinements(self.refinements, rough))
+        return self.system.across(self.S.T, g, start, self.D, _newton_system_refinements(self.refinements, rough))
 
 
 class SparseNormal(_Normal):
@@ -149,7 +149,7 @@ class SparseNormal(_Normal):
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
             self.threads = all_cores()
-        self.place = places(*self._columns[:2], *matrix_for_core(pattern)[:2])
+        self.place = places(*self._columns[:2], *space_matrix_for_core(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 
     def factor(self, theta: FloatArray) -> None:
@@ -197,7 +197,7 @@ class IterativeNormal(_Normal):
         raise np.linalg.LinAlgError
 
 
-def _newton_refinements(needed: int, rough: bool) -> int:
+def _newton_system_refinements(needed: int, rough: bool) -> int:
     """How often an answer is refined: one that only shows the way, from factors that are exact, not at all."""
     return 0 if rough and needed == 1 else needed
 

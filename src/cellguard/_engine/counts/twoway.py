@@ -16,9 +16,9 @@ from cellguard._core import twoway as core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "MAX_LINES", "CountLaw", "Effective", "Kept", "candidates", "count_candidates", "degrees_of_freedom",
-    "effective_intervals", "feasibility_intervals", "is_minimal", "is_safe", "keeps_width",
-    "optimal_pattern", "optimal_share",
+    "MAX_LINES", "CountLaw", "Effective", "Kept", "candidate_count_tables", "counts_keep_width",
+    "degrees_of_freedom_of_counts", "effective_count_intervals", "feasible_count_intervals", "is_minimal_for_counts",
+    "is_safe_for_counts", "number_of_count_tables", "optimal_count_pattern", "optimal_share_of_counts",
 ]  # fmt: skip
 
 MAX_LINES = 62
@@ -86,11 +86,11 @@ def _twoway_pattern_of_masks(rows: IntArray, n_columns: int) -> BoolArray:
     return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
 
 
-def _whole_counts(x: IntArray) -> IntArray:
+def _whole_twoway_counts(x: IntArray) -> IntArray:
     return np.ascontiguousarray(x, np.int64)
 
 
-def optimal_pattern(
+def optimal_count_pattern(
     x: IntArray, law: CountLaw, *, also: BoolArray | None = None, limit: int = 50_000_000
 ) -> tuple[BoolArray | None, int]:
     """Return the cheapest pattern that gives every sensitive cell its width, and the nodes of the search.
@@ -101,43 +101,45 @@ def optimal_pattern(
     """
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
-    found, rows, nodes = core.optimal_pattern(_whole_counts(x), need, law.width, _whole_counts(law.cost(x)), limit)
+    found, rows, nodes = core.optimal_pattern(
+        _whole_twoway_counts(x), need, law.width, _whole_twoway_counts(law.cost(x)), limit
+    )
     return (None if not found and not rows.any() else _twoway_pattern_of_masks(rows, x.shape[1])), nodes
 
 
-def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
+def feasible_count_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
-    return core.spans(_whole_counts(x), _twoway_masks(pattern))
+    return core.spans(_whole_twoway_counts(x), _twoway_masks(pattern))
 
 
-def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
+def candidate_count_tables(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
     """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
-    return core.candidates(_whole_counts(x), _twoway_masks(pattern), limit).reshape(-1, *x.shape)
+    return core.candidates(_whole_twoway_counts(x), _twoway_masks(pattern), limit).reshape(-1, *x.shape)
 
 
-def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
+def number_of_count_tables(x: IntArray, pattern: BoolArray, limit: int) -> int:
     """Count the candidates without visiting each; what is above `limit` is a lower bound."""
-    return core.count_candidates(_whole_counts(x), _twoway_masks(pattern), limit)
+    return core.count_candidates(_whole_twoway_counts(x), _twoway_masks(pattern), limit)
 
 
-def degrees_of_freedom(pattern: BoolArray) -> int:
+def degrees_of_freedom_of_counts(pattern: BoolArray) -> int:
     """Return the dimension of the null space of a pattern."""
     return len(core.basis(_twoway_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
 
 
-def is_safe(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
+def is_safe_for_counts(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
     """Whether the pattern gives every sensitive cell its width."""
     sensitive = law.sensitive(x)
-    low, high = feasibility_intervals(x, pattern)
+    low, high = feasible_count_intervals(x, pattern)
     return bool((pattern[sensitive] & (high - low >= law.width)[sensitive]).all())
 
 
-def is_minimal(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
+def is_minimal_for_counts(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
     """Whether no part of a safe pattern is safe; ranges only shrink with the pattern, so one cell less tells."""
     for i, j in np.argwhere(pattern & ~law.sensitive(x)):
         less = pattern.copy()
         less[i, j] = False
-        if is_safe(x, less, law):
+        if is_safe_for_counts(x, less, law):
             return False
     return True
 
@@ -148,7 +150,7 @@ class _Siege:
     def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
         hunt = survive == "optimal"
         self.core = core.Siege(
-            _whole_counts(x), _twoway_masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt
+            _whole_twoway_counts(x), _twoway_masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt
         )
         self.work = 0
 
@@ -159,7 +161,7 @@ class _Siege:
         return status
 
 
-def effective_intervals(
+def effective_count_intervals(
     x: IntArray,
     pattern: BoolArray,
     law: CountLaw,
@@ -223,14 +225,14 @@ class Kept(NamedTuple):
         )
 
 
-def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> Kept:
+def counts_keep_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> Kept:
     """Test whether every cell that may be sensitive keeps its width over the candidates that no part of P suits.
 
     Depends on what is published only: whoever sees the release can repeat it. What is not settled
     after `limit` nodes does not pass.
     """
     s = _Siege(x, pattern, law, "minimal")
-    settled = all(_count_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    settled = all(_twoway_count_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
     low, high = s.core.hull
     survived = bool(high[pattern].max(initial=0) >= 0)
@@ -245,7 +247,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     )
 
 
-def _count_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
+def _twoway_count_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
 
     def enough() -> bool:
@@ -266,12 +268,14 @@ def _count_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     return enough()
 
 
-def optimal_share(tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int) -> FloatArray:
+def optimal_share_of_counts(
+    tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int
+) -> FloatArray:
     """Return for each candidate the share of the drawn costs under which the pattern is its optimum."""
     # A candidate for which a part of the pattern suffices has no share; no draw is needed to tell.
     shares = np.zeros(len(tables))
     s = _Siege(tables[0], pattern, law, "minimal")
-    tables, costs = _whole_counts(tables), _whole_counts(costs)
+    tables, costs = _whole_twoway_counts(tables), _whole_twoway_counts(costs)
     possible = s.core.surviving_draws(tables, costs[:1], hunt=False, limit=limit) > 0
     hits = s.core.surviving_draws(tables[possible], costs, hunt=True, limit=limit)
     shares[possible] = hits / len(costs)

@@ -36,7 +36,7 @@ def decimal_unit(values: FloatArray, relations: csr_array, rhs: FloatArray) -> f
         unit = 10.0**-digits
         if _on_decimal_grid(values, unit):
             unit = unit if digits else _coarser_decimal_unit(values)
-            return unit if _additive_in_decimal_units(values, relations, rhs, unit) else 0.0
+            return unit if _decimal_multiples_add_up(values, relations, rhs, unit) else 0.0
     return 0.0
 
 
@@ -68,7 +68,7 @@ def _coarser_decimal_unit(values: FloatArray) -> float:
     return unit
 
 
-def _additive_in_decimal_units(values: FloatArray, relations: csr_array, rhs: FloatArray, unit: float) -> bool:
+def _decimal_multiples_add_up(values: FloatArray, relations: csr_array, rhs: FloatArray, unit: float) -> bool:
     """Whether the relations hold exactly between the multiples: then they can between others too."""
     T = relations
     if not (T.data == np.rint(T.data)).all():

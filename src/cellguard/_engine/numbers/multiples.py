@@ -17,15 +17,9 @@ from scipy.sparse import csr_array
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "Multiples",
-    "decimals_of_numbers",
-    "ends_around_multiples",
-    "multiples_of_bases",
-    "numbers_off_base",
-    "numbers_without_noise",
-    "unit_of_last_decimal",
-    "whole_number_residuals",
-]
+    "Multiples", "decimals_of_numbers", "ends_around_multiples", "multiples_of_bases", "numbers_off_base",
+    "numbers_without_noise", "residuals_of_decimal_numbers", "unit_of_last_decimal",
+]  # fmt: skip
 
 LARGEST = 2.0**53
 """Whole numbers up to here are exact in floating point."""
@@ -199,7 +193,7 @@ def ends_around_multiples(
     return (np.floor((at - reach) / one) + 1) * one / scale, (np.ceil((at + reach) / one) - 1) * one / scale
 
 
-def whole_number_residuals(
+def residuals_of_decimal_numbers(
     relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int
 ) -> FloatArray | None:
     """Return ``T x - b`` by whole numbers, so that it is 0 exactly where a relation holds; None if that cannot be.
@@ -207,7 +201,7 @@ def whole_number_residuals(
     Coefficients and sides must have few decimals; the numbers are decimals of so many digits.
 
     >>> T = csr_array(np.array([[1.0, 1, -1]]))
-    >>> whole_number_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
+    >>> residuals_of_decimal_numbers(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
     [0.0]
     """
     of_relations = decimals_of_numbers(relations.data)

@@ -13,7 +13,7 @@ from cellguard._engine.ranges.implied import expanded_for_views
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
-from cellguard._engine.ranges.system import cells_with_range
+from cellguard._engine.ranges.system import cells_in_range_system
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_witnesses, witnesses_made_exact
@@ -44,7 +44,7 @@ def certified(found: FoundMovements, sight: Sight, deadline: Deadline) -> Verdic
     lo, hi, point = sight.lo, sight.hi, sight.point
     component = reduction.component
     held = np.zeros(len(point), bool)
-    held[views.known_cell[~cells_with_range(views.known_lo, views.known_hi, point[views.known_cell])]] = True
+    held[views.known_cell[~cells_in_range_system(views.known_lo, views.known_hi, point[views.known_cell])]] = True
     outside = np.flatnonzero((point < lo) | (point > hi))
     given = Inexact(
         reduction=reduction, movements=found.movements, lo=lo, hi=hi, point=point, component=component, held=held

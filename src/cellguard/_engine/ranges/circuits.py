@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import stretched_witnesses, witnesses_that_hold
+from cellguard._engine.ranges.shown import range_witnesses_that_hold, stretched_witnesses
 from cellguard._engine.ranges.tally import Tally
 from cellguard._types import FloatArray
 
@@ -57,7 +57,7 @@ def _circuits(relations: csr_array, wide: FloatArray, deadline: Deadline) -> csr
     order = np.argsort(-wide, kind="stable")
     A = relations.indptr.astype(np.int64), relations.indices.astype(np.int64), relations.data
     start, index, value = widest(*A, order, _MOST, deadline.left)
-    return witnesses_that_hold(csr_array((value, index, start), shape=(len(start) - 1, len(wide))), relations)
+    return range_witnesses_that_hold(csr_array((value, index, start), shape=(len(start) - 1, len(wide))), relations)
 
 
 def _circuits_added_up(tally: Tally, circuits: csr_array, room: FloatArray, deadline: Deadline) -> csr_array:

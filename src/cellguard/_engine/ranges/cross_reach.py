@@ -60,7 +60,7 @@ class CrossReach:
         """Return it for the values of a table; None where they are not the margins of anything, or it is too large."""
         if not crosses or sum(map(len, crosses)) > _MOST:
             return None
-        fits = [_fitted(cross, values) for cross in crosses]
+        fits = [_fitted_for_cross_reach(cross, values) for cross in crosses]
         found = [x for x in fits if x is not None]
         return cls(relations, crosses, values, np.concatenate(found)) if len(found) == len(crosses) else None
 
@@ -174,7 +174,7 @@ class CrossReach:
         return np.asarray(moved & ~free)
 
 
-def _fitted(cross: IntArray, values: FloatArray) -> FloatArray | None:
+def _fitted_for_cross_reach(cross: IntArray, values: FloatArray) -> FloatArray | None:
     """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit."""
     x = np.ones(len(cross))
     n = len(values)
@@ -190,10 +190,10 @@ def _fitted(cross: IntArray, values: FloatArray) -> FloatArray | None:
             ]
             if max(off) <= _FITS:
                 return x
-    return _fitted_by_program(cross, values)
+    return _cross_reach_fitted_by_program(cross, values)
 
 
-def _fitted_by_program(cross: IntArray, values: FloatArray) -> FloatArray | None:
+def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray) -> FloatArray | None:
     """Return numbers of a cross that have the true margins, by a linear program: where much must be zero."""
     cells = np.unique(cross)
     unit = max(float(np.median(np.abs(values[cells]))), 1e-300)

@@ -143,7 +143,9 @@ class Separator:
         self._stuck = [
             (int(cells[k]), side, float(x[k])) for side, x in levels.items() for k in np.flatnonzero(~moving)
         ]
-        self._demands = _range_demands(self.program, cells[moving], {side: x[moving] for side, x in levels.items()})
+        self._demands = _ranges_asked_per_variable(
+            self.program, cells[moving], {side: x[moving] for side, x in levels.items()}
+        )
 
     def set_room(self, down: FloatArray, up: FloatArray) -> None:
         """Tell what the release publishes: the room below and above the truth of every cell."""
@@ -300,7 +302,9 @@ class _Demand:
     """Movement of the cell when the variable moves by 1."""
 
 
-def _range_demands(program: AttackerProgram, cells: IntArray, levels: Mapping[Side, FloatArray]) -> list[_Demand]:
+def _ranges_asked_per_variable(
+    program: AttackerProgram, cells: IntArray, levels: Mapping[Side, FloatArray]
+) -> list[_Demand]:
     """Return what is asked of each variable: aliases share a demand, the largest."""
     found: dict[tuple[int, tuple[int, ...]], _Demand] = {}
     for side, level in levels.items():

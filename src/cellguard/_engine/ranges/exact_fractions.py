@@ -88,7 +88,7 @@ def movement_in_fractions(
     # room is a difference of rounded numbers: only what stays well inside needs no exact look
     near = 0.999 * np.where(m > 0, up, down) - 8 * np.spacing(np.maximum(np.abs(point), np.where(m > 0, up, down)))
     ends = [
-        (numbers[i], _fraction_to_end(hi[i] if numbers[i] > 0 else lo[i], point[i]))
+        (numbers[i], _exact_fraction_to_range_end(hi[i] if numbers[i] > 0 else lo[i], point[i]))
         for i in np.flatnonzero(np.abs(m) >= near).tolist()
         if numbers[i]
     ]
@@ -99,7 +99,7 @@ def movement_in_fractions(
     return {int(cell): Fraction(top * n, bottom) for cell, n in zip(cells.tolist(), numbers, strict=True) if n}
 
 
-def _fraction_to_end(end: float, point: float) -> Fraction | None:
+def _exact_fraction_to_range_end(end: float, point: float) -> Fraction | None:
     """From the point to an end, as printed; None when the end is infinite."""
     return Fraction(repr(float(end))) - Fraction(repr(float(point))) if isfinite(end) else None
 

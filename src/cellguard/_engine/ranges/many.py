@@ -20,14 +20,14 @@ from cellguard._engine.ranges.parts import RangeRequest, range_part_of, search_r
 from cellguard._engine.ranges.range_search import search_ranges
 from cellguard._engine.ranges.shown import (
     LARGE,
+    range_witnesses_that_hold,
     remember_shown,
     shown_movements,
     stretched_witnesses,
-    witnesses_that_hold,
 )
 from cellguard._engine.ranges.sight import Sight
 from cellguard._engine.ranges.sparse import settle_by_sparse
-from cellguard._engine.ranges.system import cells_with_range
+from cellguard._engine.ranges.system import cells_in_range_system
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
@@ -84,7 +84,7 @@ def ranges_for(
     if many:
         settle_by_circuits(tally, deadline)
     asked = views.hardest(questions.number[tally.not_shown()])
-    programs = _ranges_of_everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
+    programs = _range_search_for_everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
     if many:
         programs += settle_by_sparse(tally, deadline)
     disclosed = _disclosed_to_views(tally, views, point)
@@ -102,7 +102,7 @@ def ranges_for(
     return certified(found, sight, deadline) if certify else found.verdicts(point)
 
 
-def _ranges_of_everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
+def _range_search_for_everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
     """Search for what everybody must hold possible: no view holds more possible."""
     reach, pool = search_range_parts(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable
@@ -120,7 +120,7 @@ def _settle_by_shown(tally: Tally) -> None:
     s = tally.system
     known = shown_movements(len(s.free), s.space.cells) if len(s.up) > LARGE or len(tally.open) > _MANY else None
     if known is not None:
-        V = witnesses_that_hold(known, s.space.relations)
+        V = range_witnesses_that_hold(known, s.space.relations)
         forth = stretched_witnesses(V, (s.down, s.up), s.component, s.n_components)
         back = stretched_witnesses(-V, (s.down, s.up), s.component, s.n_components)
         tally.learn_each(csr_array(vstack([forth, back])))
@@ -151,7 +151,7 @@ def _disclosed_to_views(tally: Tally, views: Views, point: FloatArray) -> tuple[
     n = len(point)
     told = view * n + by_variable.indices[place]
     own = views.known_view * n + views.known_cell
-    own = own[~cells_with_range(views.known_lo, views.known_hi, point[views.known_cell])]
+    own = own[~cells_in_range_system(views.known_lo, views.known_hi, point[views.known_cell])]
     told = np.setdiff1d(told, own)
     return told // n, told % n
 

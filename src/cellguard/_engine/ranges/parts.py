@@ -12,7 +12,7 @@ from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.ranges.range_search import RangePart, Reach, search_ranges
 from cellguard._engine.ranges.shown import LARGE, shown_movements
 from cellguard._engine.ranges.system import System
-from cellguard._engine.space.space import members_of_groups, room_per_variable
+from cellguard._engine.space.space import members_of_groups, room_per_space_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["RangeRequest", "range_part_of", "search_range_parts"]
@@ -71,7 +71,7 @@ def _range_parts(
     if len(request.variable) == 0:
         return []
     m = request.movable
-    need_low, need_high = room_per_variable(request.ratio, request.lower[m], request.upper[m])
+    need_low, need_high = room_per_space_variable(request.ratio, request.lower[m], request.upper[m])
     need_width = request.sliding[m] / np.abs(request.ratio)
     wanted = np.zeros(system.n_components, bool)
     wanted[system.component[request.variable]] = True

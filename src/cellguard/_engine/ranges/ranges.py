@@ -25,7 +25,7 @@ from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_wit
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "ranges", "witness_entries"]
+__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "range_witness_entries", "ranges"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,7 +130,7 @@ def _ranges_of_reach(
     low_row, high_row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
     high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
-    shown_low, shown_high = (witness_entries(movements, row, request.cells) for row in (low_row, high_row))
+    shown_low, shown_high = (range_witness_entries(movements, row, request.cells) for row in (low_row, high_row))
     keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
     safe = (
         (shown_high >= request.upper * keep)
@@ -164,7 +164,7 @@ def _ranges_of_reach(
     )
 
 
-def witness_entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
+def range_witness_entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
     """Return the entries at the given places; 0 where the row is -1."""
     out = np.zeros(len(rows))
     some = rows >= 0

@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray
 
 __all__ = [
-    "LARGE",
-    "remember_shown",
-    "remembering_shown",
-    "shown_movements",
+    "LARGE", "range_witnesses_that_hold", "remember_shown", "remembering_shown", "shown_movements",
     "stretched_witnesses",
-    "witnesses_that_hold",
-]
+]  # fmt: skip
 
 
 LARGE = 2000
@@ -75,7 +71,7 @@ def shown_movements(n_cells: int, cells: IntArray) -> csr_array | None:
     return csr_array(csr_array(vstack(kept))[:, cells])
 
 
-def witnesses_that_hold(movements: csr_array, relations: csr_array) -> csr_array:
+def range_witnesses_that_hold(movements: csr_array, relations: csr_array) -> csr_array:
     """Return the movements that keep all relations: what a published cell forbids by now is left out."""
     from scipy.sparse import csr_array
 

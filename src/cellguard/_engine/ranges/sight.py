@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.system import System, cells_with_range
+from cellguard._engine.ranges.system import System, cells_in_range_system
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Sight:
 
     def system(self) -> System:
         """Return the reduced system of its movements."""
-        return System.of(self.relations, cells_with_range(self.lo, self.hi, self.point), *self.room)
+        return System.of(self.relations, cells_in_range_system(self.lo, self.hi, self.point), *self.room)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ def sparse_witnesses(sight: Sight, asked: AskedRanges, deadline: Deadline) -> Sp
     system = sight.system()
     found: list[FloatArray] = []
     rows = np.full((2, len(asked.cells)), -1, np.int64)
-    levels = _levels_for_witnesses(sight, asked)
+    levels = _levels_for_sparse_witnesses(sight, asked)
     program = split_witness_program(system.space.relations)
     for k, cell in enumerate(asked.cells.tolist()):
         for side, sign in enumerate((-1.0, 1.0)):
@@ -61,7 +61,7 @@ def sparse_witnesses(sight: Sight, asked: AskedRanges, deadline: Deadline) -> Sp
     return SparseWitnesses(movements=exact, rows=rows, met=np.asarray(~short.any(axis=0)), programs=len(found))
 
 
-def _levels_for_witnesses(sight: Sight, asked: AskedRanges) -> FloatArray:
+def _levels_for_sparse_witnesses(sight: Sight, asked: AskedRanges) -> FloatArray:
     """How far down and up each cell is to go: what slides goes up where there is room."""
     nothing = np.zeros(len(asked.cells))
     lower, upper, sliding = (nothing if x is None else x for x in (asked.lower, asked.upper, asked.sliding))

@@ -14,10 +14,10 @@ from cellguard._engine.space.space import Space
 from cellguard._tolerances import FIXED_WIDTH
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["System", "cells_with_range"]
+__all__ = ["System", "cells_in_range_system"]
 
 
-def cells_with_range(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
+def cells_in_range_system(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
     """Return which cells an attacker does not know already: their interval has a width."""
     return np.asarray(hi - lo > FIXED_WIDTH * np.maximum(1.0, np.abs(point)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.ranges import witness_entries
+from cellguard._engine.ranges.ranges import range_witness_entries
 from cellguard._engine.ranges.sight import ShownRanges
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.tally import Tally
@@ -89,7 +89,7 @@ class FoundMovements:
     def moved(self, movements: csr_array) -> FloatArray:
         """Return how far down and up the movements, as much of them as is allowed, take each cell."""
         cell = self.views.cell
-        moved = np.stack([witness_entries(movements, self.rows[side], cell) for side in (0, 1)])
+        moved = np.stack([range_witness_entries(movements, self.rows[side], cell) for side in (0, 1)])
         return np.maximum(self.shares * moved * np.array([[-1.0], [1.0]]), 0.0)
 
     def verdicts(self, point: FloatArray, proof: ExactMovements | None = None) -> Verdicts:

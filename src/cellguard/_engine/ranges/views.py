@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellguard._engine.ranges.implied import Tightened
-from cellguard._engine.ranges.system import System, cells_with_range
-from cellguard._engine.space.space import room_per_variable
+from cellguard._engine.ranges.system import System, cells_in_range_system
+from cellguard._engine.space.space import room_per_space_variable
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
@@ -109,7 +109,7 @@ class Questions:
         number = np.flatnonzero(variable_of[views.cell] >= 0)
         cell = views.cell[number]
         ratio, variable = reduction.ratio[cell], variable_of[cell]
-        need_low, need_high = room_per_variable(ratio, views.lower[number], views.upper[number])
+        need_low, need_high = room_per_space_variable(ratio, views.lower[number], views.upper[number])
         return cls(
             number=number,
             view=views.view[number],
@@ -139,9 +139,9 @@ def _knowledge_of_views(system: System, views: Views, point: FloatArray) -> Tigh
     cell, variable, view = views.known_cell[some], variable[some], views.known_view[some]
     ratio = reduction.ratio[cell]
     lo, hi = views.known_lo[some], views.known_hi[some]
-    open_ = cells_with_range(lo, hi, point[cell])
+    open_ = cells_in_range_system(lo, hi, point[cell])
     below, above = (np.where(open_, np.maximum(x, 0.0), 0.0) for x in (point[cell] - lo, hi - point[cell]))
-    down, up = room_per_variable(ratio, below, above)
+    down, up = room_per_space_variable(ratio, below, above)
     tighter = (down < system.down[variable]) | (up < system.up[variable])
     view, variable = view[tighter], variable[tighter]
     down, up = np.minimum(down[tighter], system.down[variable]), np.minimum(up[tighter], system.up[variable])

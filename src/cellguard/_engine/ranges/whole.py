@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.numbers.multiples import whole_number_residuals
+from cellguard._engine.numbers.multiples import residuals_of_decimal_numbers
 from cellguard._engine.ranges.cheapest import parts_of_witness
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
@@ -136,7 +136,7 @@ def _witness_made_whole(z: FloatArray) -> FloatArray | None:
 
 def _whole_witness_holds(relations: csr_array, moving: IntArray, z: FloatArray) -> bool:
     """Whether the relations hold exactly."""
-    residual = whole_number_residuals(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
+    residual = residuals_of_decimal_numbers(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
     return residual is not None and not residual.any()
 
 

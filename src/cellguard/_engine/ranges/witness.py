@@ -170,7 +170,7 @@ def _denominator_of_witness(largest: float) -> int:
 
 def _room_of_witness(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
     """Room below and above in whole units, rounded inward: exact for decimal numbers as they are printed."""
-    digits = next((q for q in range(10) if all(_witness_has_digits(x, q) for x in (lo, hi, point))), None)
+    digits = next((q for q in range(10) if all(_range_witness_has_digits(x, q) for x in (lo, hi, point))), None)
     if digits is None:
         return _fraction_room(lo, point, unit, -1), _fraction_room(hi, point, unit, 1)
     scale = 10.0**digits
@@ -195,7 +195,7 @@ def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int
     return np.array([min(max(k, 0), int(_HUGE)) for k in steps], np.int64)
 
 
-def _witness_has_digits(x: FloatArray, digits: int) -> bool:
+def _range_witness_has_digits(x: FloatArray, digits: int) -> bool:
     """Whether the finite numbers are decimals with at most so many digits after the point."""
     x = x[np.isfinite(x)]
     scaled = np.rint(x * 10.0**digits)

@@ -22,7 +22,7 @@ __all__ = [
     "Solution",
     "SolveStatus",
     "Way",
-    "least_movement_by_lp",
+    "solve_lp_for_least_movement",
 ]
 
 
@@ -318,13 +318,13 @@ class LinearProgram:
         }.get(claimed, SolveStatus.FAILED)
 
 
-def least_movement_by_lp(
+def solve_lp_for_least_movement(
     A: csr_array, lower: FloatArray, upper: FloatArray, cost: FloatArray, way: Way, time_limit_s: float
 ) -> tuple[SolveStatus, FloatArray | None]:
     """Return the movement z of the least ``cost |z|`` with ``A z = 0`` within bounds, or None, and what was claimed.
 
     >>> A, most = csr_array([[-1.0, 1, 1]]), np.array([3.0, 2, 0])
-    >>> least_movement_by_lp(A, np.array([2.0, -1, -1]), most, np.ones(3), ONCE, 9.0)[1].tolist()
+    >>> solve_lp_for_least_movement(A, np.array([2.0, -1, -1]), most, np.ones(3), ONCE, 9.0)[1].tolist()
     [2.0, 2.0, 0.0]
     """
     n = len(cost)

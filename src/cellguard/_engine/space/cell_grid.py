@@ -3,9 +3,10 @@
 A cell is a row of code indices, one per dimension; code 0 is the total. Its key is its place in the
 grid of all combinations of codes. A relation of one dimension (a code is the sum of its children)
 holds at every combination of codes of the other dimensions; it is a relation of the table when all
-its cells are published. Where margins are left out, two further kinds tie what remains (see `_relations_over_margins`
-and `_relations_of_crossings`): together they span every linear relation between published cells, because the sets
-of dimensions that contain a given set then form a connected graph.
+its cells are published. Where margins are left out, two further kinds tie what remains (see
+`_margin_relations_on_cell_grid` and `_crossing_relations_on_cell_grid`): together they span every linear
+relation between published cells, because the sets of dimensions that contain a given set then form a
+connected graph.
 """
 
 from __future__ import annotations
@@ -24,14 +25,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Family",
-    "coordinates_on_cell_grid",
-    "distinct_on_cell_grid",
-    "keys_of_grid_blocks",
-    "keys_on_cell_grid",
-    "places_on_cell_grid",
-    "relations_on_cell_grid",
-    "sums_on_cell_grid",
+    "Family", "coordinates_on_cell_grid", "distinct_on_cell_grid", "keys_of_grid_blocks", "keys_on_cell_grid",
+    "places_on_cell_grid", "relations_on_cell_grid", "sums_on_cell_grid",
 ]  # fmt: skip
 
 Family = tuple[IntArray, IntArray, IntArray]
@@ -162,7 +157,9 @@ def relations_on_cell_grid(
     pieces: list[Rows] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for d, family in enumerate(families):
         pieces.append(
-            _grid_relations_along_dimension(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero)
+            _cell_grid_relations_along_dimension(
+                keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero
+            )
         )
     if not absent_is_zero:
         pieces += _grid_relations_across_margins(keys, coordinates, families, strides, places)
@@ -176,7 +173,7 @@ def relations_on_cell_grid(
     return T, np.repeat(origin, [len(p[0]) for p in pieces])
 
 
-def _grid_relations_along_dimension(
+def _cell_grid_relations_along_dimension(
     keys: IntArray, code: Coordinates, family: Family, stride: int, places: _Places, *, zero: bool = False
 ) -> Rows:
     """Return the relations of one dimension that hold between published cells."""
@@ -191,10 +188,10 @@ def _grid_relations_along_dimension(
     start = np.cumsum(length) - length
     part = parts[np.repeat(indptr[relation] - start, length) + np.arange(length.sum())]
     wanted = np.repeat(keys[cell] - code[cell] * stride, length) + part * stride
-    return _complete_grid_relations(cell, length, places(wanted), zero=zero)
+    return _complete_relations_on_cell_grid(cell, length, places(wanted), zero=zero)
 
 
-def _complete_grid_relations(total: IntArray, length: IntArray, part: IntArray, *, zero: bool = False) -> Rows:
+def _complete_relations_on_cell_grid(total: IntArray, length: IntArray, part: IntArray, *, zero: bool = False) -> Rows:
     """Keep the relations whose parts are all published, or that have a part if others are zero; total in front."""
     if not len(total):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
@@ -227,25 +224,25 @@ def _grid_relations_across_margins(
     """Return the relations that leap over unpublished margins; none when the whole grid is published."""
     if len(keys) == places.grid:
         return []
-    pattern = _crossings_on_grid(coordinates)
+    pattern = _crossings_on_cell_grid(coordinates)
     order = np.argsort(pattern, kind="stable")
     present, start = np.unique(pattern[order], return_index=True)
     cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
-    below = [_first_children_on_grid(f) for f in families]
+    below = [_first_children_on_cell_grid(f) for f in families]
     offsets = [children * stride for children, stride in zip(below, strides, strict=True)]
-    return _relations_over_margins(keys, cells, offsets, places) + _relations_of_crossings(
+    return _margin_relations_on_cell_grid(keys, cells, offsets, places) + _crossing_relations_on_cell_grid(
         keys, coordinates, cells, below, strides, places
     )
 
 
-def _first_children_on_grid(family: Family) -> IntArray:
+def _first_children_on_cell_grid(family: Family) -> IntArray:
     """Return the codes right below the total, in the first tree."""
     totals, indptr, parts = family
     at = np.flatnonzero(totals == 0)
     return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
 
 
-def _crossings_on_grid(coordinates: Coordinates) -> IntArray:
+def _crossings_on_cell_grid(coordinates: Coordinates) -> IntArray:
     """Return the crossing of each cell: bit d is set where it is not at the total of dimension d."""
     pattern = np.zeros(len(coordinates), np.int64)
     for d in range(coordinates.shape[1]):
@@ -253,11 +250,11 @@ def _crossings_on_grid(coordinates: Coordinates) -> IntArray:
     return pattern
 
 
-def _dimensions_of_crossing(pattern: int, k: int) -> list[int]:
+def _crossed_dimensions_on_cell_grid(pattern: int, k: int) -> list[int]:
     return [d for d in range(k) if pattern >> d & 1]
 
 
-def _relations_over_margins(
+def _margin_relations_on_cell_grid(
     keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArray], places: _Places
 ) -> list[Rows]:
     """Return relations of cells that are sums over two or more dimensions at once: no margin in between adds up."""
@@ -267,7 +264,7 @@ def _relations_over_margins(
         adds_up: dict[int, BoolArray] = {}
         for high in above:
             offset = np.zeros(1, np.int64)
-            for d in _dimensions_of_crossing(high ^ low, len(offsets)):
+            for d in _crossed_dimensions_on_cell_grid(high ^ low, len(offsets)):
                 offset = np.add.outer(offset, offsets[d]).ravel()
             if not len(offset):  # codes of one of these dimensions, as indicators, add up to nothing
                 continue
@@ -277,11 +274,11 @@ def _relations_over_margins(
             new = adds_up[high] & ~np.logical_or.reduce(between) if between else adds_up[high]
             if (high ^ low).bit_count() > 1 and new.any():
                 count = int(new.sum())
-                out.append(_complete_grid_relations(cell[new], np.full(count, len(offset)), part[new].ravel()))
+                out.append(_complete_relations_on_cell_grid(cell[new], np.full(count, len(offset)), part[new].ravel()))
     return out
 
 
-def _relations_of_crossings(
+def _crossing_relations_on_cell_grid(
     keys: IntArray,
     coordinates: Coordinates,
     cells: dict[int, IntArray],
@@ -299,18 +296,18 @@ def _relations_of_crossings(
         for side in (one, other):
             cell = cells[side]
             margin, full = keys[cell], 1
-            for d in _dimensions_of_crossing(side & ~meet, len(below)):
+            for d in _crossed_dimensions_on_cell_grid(side & ~meet, len(below)):
                 code = coordinates[cell, d]
                 first = np.isin(code, below[d])
                 cell, margin, full = cell[first], margin[first] - code[first] * strides[d], full * len(below[d])
             hidden = places(margin) < 0
             sides.append((cell[hidden], margin[hidden], full))
         if len(sides[0][0]) and len(sides[1][0]):
-            out.append(_relations_of_equal_sums(*sides))
+            out.append(_equal_sums_on_cell_grid(*sides))
     return out
 
 
-def _relations_of_equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
+def _equal_sums_on_cell_grid(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
     """Return, for each margin that both sides add up to completely, the sums' difference."""
     complete = []
     for _, margin, full in (one, other):
@@ -343,7 +340,7 @@ def sums_on_cell_grid(
         The cells wanted, and the number of codes of each dimension.
     """
     k = len(sums)
-    pattern = _crossings_on_grid(coordinates)
+    pattern = _crossings_on_cell_grid(coordinates)
     out = np.empty(len(coordinates))
     together = prod(sizes) <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
     for bits in [-1] if together else np.unique(pattern).tolist():

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
+from cellguard._engine.space.reduce import independent_rows, reduced_to_whole_coefficients
 from cellguard._types import BoolArray, Coordinates, IntArray
 
-__all__ = ["cross_of_tables", "relations_of_the_cross"]
+__all__ = ["incidence_of_cross_cells", "relations_from_cross_null_space"]
 
 Layout = frozenset[int]
 """The dimensions of a table."""
@@ -35,7 +35,9 @@ _FIRST = 2
 """The elimination begins with so many cells of the cross for each published one."""
 
 
-def cross_of_tables(coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray) -> IntArray | None:
+def incidence_of_cross_cells(
+    coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray
+) -> IntArray | None:
     """Return the cells of the cross that may be filled, as the published cells that each counts in.
 
     None where the cross is published itself, where the tables form a tree, and where it has too many cells.
@@ -51,17 +53,19 @@ def cross_of_tables(coordinates: Coordinates, leaves: Sequence[BoolArray], empty
     """
     if np.all([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)], axis=0).any():
         return None
-    tables = _tables(coordinates, leaves)
-    core = _cyclic(list(tables))
-    return _filled([(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates)
+    tables = _tables_in_cross_space(coordinates, leaves)
+    core = _cyclic_layouts_in_cross_space(list(tables))
+    return _filled_incidence_of_cross(
+        [(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates
+    )
 
 
-def relations_of_the_cross(cross: IntArray, empty: BoolArray, known: csr_array) -> csr_array:
+def relations_from_cross_null_space(cross: IntArray, empty: BoolArray, known: csr_array) -> csr_array:
     """Return relations between cells that no known one implies, since much of the cross is empty."""
-    return _unknown(_left_null_space(cross, len(empty)), known, empty)
+    return _relations_outside_known_space(_left_null_space(cross, len(empty)), known, empty)
 
 
-def _tables(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layout, IntArray]:
+def _tables_in_cross_space(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layout, IntArray]:
     """Return the cells of every combination of dimensions that is there with all its leaves."""
     at_leaf = np.column_stack([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)])
     plain = (at_leaf | (coordinates == 0)).all(axis=1)
@@ -75,7 +79,7 @@ def _tables(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layou
     return out
 
 
-def _cyclic(layouts: Sequence[Layout]) -> list[Layout]:
+def _cyclic_layouts_in_cross_space(layouts: Sequence[Layout]) -> list[Layout]:
     """Return the combinations of dimensions that form cycles, by Graham's algorithm: ears are cut off."""
     left = list(layouts)
     while True:
@@ -87,7 +91,7 @@ def _cyclic(layouts: Sequence[Layout]) -> list[Layout]:
         left = [a for a in cut if a]
 
 
-def _filled(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates) -> IntArray | None:
+def _filled_incidence_of_cross(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates) -> IntArray | None:
     """Return the cells of the cross that may be filled, as the published cells that each counts in; None: too many."""
     if len(tables) < 3:
         return None
@@ -96,7 +100,9 @@ def _filled(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates)
     for layout, cells in tables:
         own = {d: coordinates[cells, d].astype(np.int64) for d in layout}
         shared = [d for d in layout if d in joined]
-        left, right = _matches([joined[d] for d in shared], [own[d] for d in shared], columns, len(cells))
+        left, right = _matching_rows_in_cross_space(
+            [joined[d] for d in shared], [own[d] for d in shared], columns, len(cells)
+        )
         if len(left) > _MOST:
             return None
         joined = {d: codes[left] for d, codes in joined.items()} | {d: codes[right] for d, codes in own.items()}
@@ -104,7 +110,7 @@ def _filled(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates)
     return np.column_stack(columns)
 
 
-def _matches(
+def _matching_rows_in_cross_space(
     there: Sequence[IntArray], own: Sequence[IntArray], columns: Sequence[IntArray], n: int
 ) -> tuple[IntArray, IntArray]:
     """Return the pairs of rows that agree in all the given codes, as a join of two tables does."""
@@ -151,11 +157,11 @@ def _incidence(place: IntArray, n: int) -> csr_array:
     return csr_array((np.ones(place.size), place.ravel(), np.arange(0, place.size + 1, width)), shape=(rows, n))
 
 
-def _unknown(found: csr_array, known: csr_array, empty: BoolArray) -> csr_array:
+def _relations_outside_known_space(found: csr_array, known: csr_array, empty: BoolArray) -> csr_array:
     """Return the relations that the known ones do not imply, given what is empty."""
     if not found.shape[0]:
         return found
-    found = with_whole_coefficients(found)
+    found = reduced_to_whole_coefficients(found)
     known = csr_array(known * ~empty)
     known.eliminate_zeros()
     known = csr_array(known[np.flatnonzero(np.diff(known.indptr))])

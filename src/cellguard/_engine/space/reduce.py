@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._core import elimination as core
-from cellguard._engine.space.space import Space, matrix_for_core
+from cellguard._engine.space.space import Space, space_matrix_for_core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reduction", "independent_rows", "reduce", "residues_modulo_prime", "with_whole_coefficients"]
+__all__ = ["Reduction", "independent_rows", "reduce", "reduced_to_whole_coefficients", "residues_modulo_prime"]
 
 _Definitions = tuple[IntArray, IntArray]
 """The relation that defines each total (-1: a leaf), and the totals, parts before their total."""
@@ -73,7 +73,7 @@ class Reduction:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
         definitions, pivots, coefficient = self._state
         ptr, col, val = core.null_space(
-            *matrix_for_core(self.relations), self.free, definitions, self.parameters, pivots, coefficient
+            *space_matrix_for_core(self.relations), self.free, definitions, self.parameters, pivots, coefficient
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -156,7 +156,7 @@ class _Eliminated:
 
 def _eliminated_relations(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
     n = T.shape[1]
-    system = (*matrix_for_core(T), residues_modulo_prime(T.data)), free
+    system = (*space_matrix_for_core(T), residues_modulo_prime(T.data)), free
     definitions = definition, order = core.choose_definitions(*system)
     leaves = np.flatnonzero(free & (definition < 0))
     tests = [_random_vector_of_space(rng, n, leaves) for _ in range(2)]
@@ -185,7 +185,7 @@ def _random_vector_of_space(rng: np.random.Generator, n: int, at: IntArray) -> t
     return exact, value
 
 
-def with_whole_coefficients(A: csr_array) -> csr_array:
+def reduced_to_whole_coefficients(A: csr_array) -> csr_array:
     """Return the same relations with whole coefficients where small multiples are: thirds are no binary fractions."""
     factor = np.ones(A.shape[0])
     left = np.ones(A.shape[0], np.bool_)

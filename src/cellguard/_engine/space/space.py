@@ -20,7 +20,9 @@ from cellguard._types import FloatArray, IntArray
 if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
 
-__all__ = ["Space", "least_room_of_variables", "matrix_for_core", "members_of_groups", "room_per_variable"]
+__all__ = [
+    "Space", "least_room_of_space_groups", "members_of_groups", "room_per_space_variable", "space_matrix_for_core",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +72,7 @@ class Space:
     def member_room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How far down and up each of the sorted members lets its variable move."""
         cells, ratio, _ = self.sorted_members
-        return room_per_variable(ratio, down[cells], up[cells])
+        return room_per_space_variable(ratio, down[cells], up[cells])
 
     def least(self, value: FloatArray) -> FloatArray:
         """The least value of each variable's sorted members."""
@@ -91,16 +93,16 @@ class Space:
     @cached_property
     def relations(self) -> csr_array:
         """Independent relations between the variables."""
-        from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
+        from cellguard._engine.space.reduce import independent_rows, reduced_to_whole_coefficients
 
         r = self.reduction
         start, column, value = between_classes(
-            *matrix_for_core(r.relations), r.rows, self.variable_of, r.ratio, len(self)
+            *space_matrix_for_core(r.relations), r.rows, self.variable_of, r.ratio, len(self)
         )
         A = csr_array((value, column, start), shape=(len(start) - 1, len(self)))
         if A.shape[0] > len(self) - r.degrees_of_freedom:
             # merging can make relations vanish or repeat; the general elimination finds out which
-            A = A[independent_rows(with_whole_coefficients(A))]
+            A = A[independent_rows(reduced_to_whole_coefficients(A))]
         return A
 
     @cached_property
@@ -126,23 +128,23 @@ class Space:
         return in_echelon_form(N if parameters is None or len(parameters) == N.shape[1] else N[:, parameters])
 
 
-def matrix_for_core(M: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArray]:
+def space_matrix_for_core(M: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArray]:
     """A sparse matrix as the compiled core takes it: where its rows (or columns) begin, indices, entries."""
     return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
 
 
-def room_per_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+def room_per_space_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Distances down and up of cells as those of their variables: a cell that moves backward swaps them."""
     forward, size = ratio > 0, np.abs(ratio)
     return np.where(forward, down, up) / size, np.where(forward, up, down) / size
 
 
-def least_room_of_variables(
+def least_room_of_space_groups(
     ratio: FloatArray, down: FloatArray, up: FloatArray, group: IntArray, n: int
 ) -> tuple[FloatArray, FloatArray]:
     """How far down and up the members of each group let it move: the least of them, in the group's own unit."""
     below, above = np.full(n, np.inf), np.full(n, np.inf)
-    for least, each in zip((below, above), room_per_variable(ratio, down, up), strict=True):
+    for least, each in zip((below, above), room_per_space_variable(ratio, down, up), strict=True):
         np.minimum.at(least, group, each)
     return below, above
 

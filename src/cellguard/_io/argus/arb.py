@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellguard._io.argus.words import argus_words, float_of_word, int_of_word, lines_of_argus_file, unquoted_word
+from cellguard._io.argus.words import argus_words, float_of_argus_word, int_of_word, lines_of_argus_file, unquoted_word
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = [
@@ -133,7 +133,7 @@ class _Place:
         return number
 
     def number(self, text: str, what: str) -> float:
-        return float_of_word(text, self.path, self.line, what)
+        return float_of_argus_word(text, self.path, self.line, what)
 
 
 def read_arb(path: str | Path) -> list[Command]:
@@ -205,7 +205,7 @@ def _safety_rules_of_arb(_: str, rest: str, at: _Place) -> Command:
     return SafetyRules(line=at.line, rules=tuple(rules))
 
 
-def _read_of_arb(name: str, rest: str, at: _Place) -> Command:
+def _read_line_of_arb_file(name: str, rest: str, at: _Place) -> Command:
     if name == "READMICRODATA":
         return Read(line=at.line, kind="microdata")
     if rest[:1] not in ("", "0", "1", "2") or rest[1:].strip().upper() not in ("", "T", "F"):
@@ -229,7 +229,7 @@ def _recode_of_arb(_: str, rest: str, at: _Place) -> Command:
     return Recode(line=at.line, table=number, variable=name, path=_file_name_in_arb(target, at))
 
 
-def _apriori_of_arb(_: str, rest: str, at: _Place) -> Command:
+def _apriori_line_of_arb_file(_: str, rest: str, at: _Place) -> Command:
     path, table, separator = _fields_of_arb_line(rest, at, 3)[:3]
     number = at.whole(table, "the table's number", 1)
     return Apriori(
@@ -286,9 +286,9 @@ _PARSERS: dict[str, Callable[[str, str, _Place], Command]] = {
     **dict.fromkeys(_OPENED, _open_of_arb),
     "SPECIFYTABLE": _specified_table_of_arb,
     "SAFETYRULE": _safety_rules_of_arb,
-    **dict.fromkeys(("READMICRODATA", "READTABLE"), _read_of_arb),
+    **dict.fromkeys(("READMICRODATA", "READTABLE"), _read_line_of_arb_file),
     "RECODE": _recode_of_arb,
-    **dict.fromkeys(("APRIORI", "APRIORY"), _apriori_of_arb),
+    **dict.fromkeys(("APRIORI", "APRIORY"), _apriori_line_of_arb_file),
     "SUPPRESS": _suppress_of_arb,
     "WRITETABLE": _write_table_of_arb,
     **dict.fromkeys(("LOGBOOK", "SOLVER", "SILENT", "CLEAR", "VERSIONINFO", "GOINTERACTIVE"), _note_of_arb),

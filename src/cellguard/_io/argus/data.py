@@ -21,7 +21,7 @@ from cellguard.exceptions import FormatError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["codes_of_argus_column", "numbers_of_argus_column", "read_argus_columns", "write_argus_columns"]
+__all__ = ["codes_of_argus_file_column", "numbers_of_argus_column", "read_argus_columns", "write_argus_columns"]
 
 
 def read_argus_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
@@ -31,11 +31,15 @@ def read_argus_columns(path: str | Path, metadata: Metadata, names: Sequence[str
     if not raw:
         raise FormatError.at(path, None, "the file is empty.")
     if metadata.separator:
-        return _separated_columns(path, raw, metadata, wanted)
-    return _fixed_width_columns(path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables))
+        return _separated_argus_file_columns(path, raw, metadata, wanted)
+    return _fixed_width_argus_file_columns(
+        path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables)
+    )
 
 
-def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
+def _fixed_width_argus_file_columns(
+    path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int
+) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     data: NDArray[Any] = np.frombuffer(raw, dtype=np.uint8)
@@ -70,7 +74,7 @@ def _check_fixed_widths(path: str | Path, data: NDArray[Any], starts: IntArray, 
             )
 
 
-def _separated_columns(
+def _separated_argus_file_columns(
     path: str | Path, raw: bytes, metadata: Metadata, wanted: Sequence[Variable]
 ) -> dict[str, pa.Array]:
     import pyarrow as pa
@@ -91,11 +95,11 @@ def _separated_columns(
             ),
         )
     except pa.ArrowInvalid:
-        raise _mistake_in_separated_line(path, raw, metadata.separator, len(names)) from None
+        raise _mistake_in_argus_file_line(path, raw, metadata.separator, len(names)) from None
     return {v.name: table.column(v.name).combine_chunks() for v in wanted}
 
 
-def _mistake_in_separated_line(path: str | Path, raw: bytes, separator: str, needed: int) -> FormatError:
+def _mistake_in_argus_file_line(path: str | Path, raw: bytes, separator: str, needed: int) -> FormatError:
     """Find the first line with the wrong number of columns; what it says stays out of the message."""
     import csv
 
@@ -108,7 +112,7 @@ def _mistake_in_separated_line(path: str | Path, raw: bytes, separator: str, nee
     return FormatError.at(path, None, "cannot be split into columns.", hint="is a quote left open?")
 
 
-def codes_of_argus_column(column: pa.Array) -> pa.Array:
+def codes_of_argus_file_column(column: pa.Array) -> pa.Array:
     """Return codes without the blanks that fill their column."""
     import pyarrow.compute as pc
 
@@ -120,7 +124,7 @@ def numbers_of_argus_column(column: pa.Array, path: str | Path, variable: Variab
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = codes_of_argus_column(column)
+    text = codes_of_argus_file_column(column)
     known = pc.not_equal(text, "")
     for code in variable.missing:
         known = pc.and_(known, pc.not_equal(text, code.strip()))

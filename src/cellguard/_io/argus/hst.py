@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellguard._io.argus.words import float_of_word, lines_of_argus_file, unquoted_word
+from cellguard._io.argus.words import float_of_argus_word, lines_of_argus_file, unquoted_word
 from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
@@ -40,7 +40,7 @@ def read_hst(path: str | Path, n_codes: int, separator: str = ",") -> list[Decis
             raise FormatError.at(path, number, f"unknown decision {action[:12]!r}.", hint=_HINT)
         if len(arguments) != _ARGUMENTS[action]:
             raise FormatError.at(path, number, f"{action} takes {_ARGUMENTS[action]} numbers.", hint=_HINT)
-        numbers = tuple(float_of_word(a, path, number, f"the number behind {action}") for a in arguments)
+        numbers = tuple(float_of_argus_word(a, path, number, f"the number behind {action}") for a in arguments)
         if any(x < 0 for x in numbers):
             raise FormatError.at(path, number, f"the number behind {action} is below 0.")
         codes = tuple(f.strip() for f in fields[:n_codes])

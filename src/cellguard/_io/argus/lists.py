@@ -10,10 +10,10 @@ from cellguard._io.argus.words import lines_of_argus_file, unquoted_word
 from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
-__all__ = ["Recoding", "read_cdl", "read_grc", "write_hrc"]
+__all__ = ["Recoding", "read_argus_cdl_file", "read_grc", "write_argus_hrc_file"]
 
 
-def read_cdl(path: str | Path) -> dict[str, str]:
+def read_argus_cdl_file(path: str | Path) -> dict[str, str]:
     """Read a code list: ``code,label`` per line. Blanks before a code belong to it."""
     labels: dict[str, str] = {}
     for number, line in lines_of_argus_file(path):
@@ -27,7 +27,7 @@ def read_cdl(path: str | Path) -> dict[str, str]:
     return labels
 
 
-def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]]) -> None:
+def write_argus_hrc_file(path: str | Path, lines: Sequence[tuple[int, str]]) -> None:
     """Write a hierarchy, atomically: depth (0 below the total) and code of each line, parents first."""
     write_lines(path, (f"{'@' * depth}{code}" for depth, code in lines))
 
@@ -71,11 +71,11 @@ def read_grc(path: str | Path) -> Recoding:
         if not colon or not new.strip() or not old.strip():
             raise FormatError.at(path, number, "lines look like 'new: a,b-c,-d'.")
         for part in old.split(","):
-            groups.setdefault(new.strip(), []).append(_code_range_of_grc(part.strip(), path, number))
+            groups.setdefault(new.strip(), []).append(_code_range_of_grc_file(part.strip(), path, number))
     return Recoding(groups=tuple((new, tuple(ranges)) for new, ranges in groups.items()))
 
 
-def _code_range_of_grc(text: str, path: str | Path, number: int) -> tuple[str, str]:
+def _code_range_of_grc_file(text: str, path: str | Path, number: int) -> tuple[str, str]:
     if not text or text == "-":
         raise FormatError.at(path, number, "a code or a range of codes is missing between commas.")
     first, dash, last = (p.strip() for p in text.partition("-"))

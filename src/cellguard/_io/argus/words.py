@@ -10,7 +10,7 @@ from pathlib import Path
 from cellguard._io.outline import read_text
 from cellguard.exceptions import FormatError
 
-__all__ = ["argus_words", "float_of_word", "int_of_word", "lines_of_argus_file", "quoted_word", "unquoted_word"]
+__all__ = ["argus_words", "float_of_argus_word", "int_of_word", "lines_of_argus_file", "quoted_word", "unquoted_word"]
 
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 
@@ -54,7 +54,7 @@ def int_of_word(text: str, path: str | Path, line: int, what: str) -> int:
         raise FormatError.at(path, line, f"{what} is not a whole number.") from None
 
 
-def float_of_word(text: str, path: str | Path, line: int, what: str) -> float:
+def float_of_argus_word(text: str, path: str | Path, line: int, what: str) -> float:
     """Read a number, with a point or a comma."""
     try:
         number = float(text.strip().replace(",", "."))

@@ -233,13 +233,13 @@ def matching_over_all_rules(
     `how` says when a candidate survives a rule, `limit` how many nodes the attack on each rule may take. What a
     limit leaves open counts as possible.
     """
-    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    low, high = twoway.feasible_count_intervals(grid.counts, pattern)
     wanted = np.flatnonzero(pattern)
     possible: list[CountRule] = []
     total: twoway.Effective | None = None
     for candidate in _rules_attacker_tries(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
         law = candidate.law(grid)
-        found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+        found = twoway.effective_count_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
         nobody = (found.inner_low > found.inner_high)[pattern].all()
         if nobody and found.finished:
             continue
@@ -261,7 +261,7 @@ def rules_attacker_infers(grid: Grid, pattern: BoolArray, rule: CountRule) -> li
     What is published decides, so that the list tells nothing: a minimum that no published count is below, beyond
     the largest count that a withheld cell can be only one, and with zeros as without unless a zero is published.
     """
-    _, high = twoway.feasibility_intervals(grid.counts, pattern)
+    _, high = twoway.feasible_count_intervals(grid.counts, pattern)
     all_small = int(high[pattern].max(initial=0)) + grid.least + 1
     return [
         replace(rule, minimum=minimum, zeros=zeros)

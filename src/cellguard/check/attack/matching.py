@@ -114,7 +114,7 @@ class MatchingAttack(CountAttack):
         """
         grid = _require_grid_to_attack(self.suppression)
         hidden = grid.pattern(self.suppression.suppressed)
-        return grid.of_table(twoway.candidates(grid.counts, hidden, limit), hidden)
+        return grid.of_table(twoway.candidate_count_tables(grid.counts, hidden, limit), hidden)
 
     def count_candidates(self, limit: int = 10**12) -> int:
         """Return how many candidates there are; what reaches `limit` is a lower bound."""
@@ -213,13 +213,13 @@ def _matching_all_candidates(suppression: Suppression, rule: CountRule, grid: Gr
     knows, cells, limit, secret = asked
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
-    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    low, high = twoway.feasible_count_intervals(grid.counts, pattern)
     how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
     rules: list[CountRule] = []
     if secret:
         rules, found = matching_over_all_rules(grid, pattern, rule, how, limit)
     else:
-        found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+        found = twoway.effective_count_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
     ends = {
         "feasible_lower": low, "feasible_upper": high, "lower": found.low, "upper": found.high,
         "inner_lower": found.inner_low, "inner_upper": found.inner_high,
@@ -322,11 +322,11 @@ def _check_rule_of_attack(suppression: Suppression, rule: CountRule, grid: Grid,
         return  # more than the sensitive cells was protected, so a part of the pattern may suffice
     law, pattern = rule.law(grid), grid.pattern(suppression.suppressed)
     if knows == "algorithm":
-        optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=limit)
+        optimum, nodes = twoway.optimal_count_pattern(grid.counts, law, limit=limit)
         same = nodes > limit or (optimum is not None and np.array_equal(optimum, pattern))
     else:
-        same = twoway.is_safe(grid.counts, pattern, law)
-        same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))
+        same = twoway.is_safe_for_counts(grid.counts, pattern, law)
+        same = same and (knows == "rule" or twoway.is_minimal_for_counts(grid.counts, pattern, law))
     if not same:
         raise _error_of_matching_attack(suppression, rule, knows)
 

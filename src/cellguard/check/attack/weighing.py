@@ -92,7 +92,7 @@ def weighing_attack(
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     rng = np.random.default_rng(seed)
     tables = _candidates_to_weigh(suppression, grid, sample, rng)
-    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    low, high = twoway.feasible_count_intervals(grid.counts, pattern)
     weak = pattern & (high - low < rule.width)
     weight = 1.0 - (law.sensitive(tables) & weak).any(axis=(1, 2))  # there the pattern would not be safe
     if knows != "rule":
@@ -100,7 +100,7 @@ def weighing_attack(
         if knows == "mechanism":
             factors = np.exp(spread * rng.exponential(size=(draws, *pattern.shape)))
             costs = np.rint(twoway.UNIT * factors).astype(np.int64)
-        weight = twoway.optimal_share(tables, pattern, law, costs, limit=10**6)
+        weight = twoway.optimal_share_of_counts(tables, pattern, law, costs, limit=10**6)
     if prior is not None:
         weight = weight * np.prod(prior(tables[:, pattern] + grid.least), axis=1)
     if not weight.any():  # the sample missed every survivor: nothing was learned
@@ -124,8 +124,8 @@ def weighing_attack(
 def _candidates_to_weigh(suppression: Suppression, grid: Grid, sample: int, rng: np.random.Generator) -> IntArray:
     """Return candidates, all alike: all of them when they are few, otherwise a sample."""
     pattern = grid.pattern(suppression.suppressed)
-    if twoway.count_candidates(grid.counts, pattern, _LISTED) < _LISTED:
-        tables = twoway.candidates(grid.counts, pattern, _LISTED)
+    if twoway.number_of_count_tables(grid.counts, pattern, _LISTED) < _LISTED:
+        tables = twoway.candidate_count_tables(grid.counts, pattern, _LISTED)
         few = len(tables) <= sample
         return tables if few else tables[np.sort(rng.choice(len(tables), sample, replace=False))]
     table = suppression.table

@@ -93,11 +93,11 @@ def with_contributions(
 
 def _cells_of_contributions(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
-    from cellguard._io.frames import encode_column
+    from cellguard._io.frames import encode_frame_column
 
     index = []
     for d, name in enumerate(table.dimensions):
         position = {code: i for i, code in enumerate(table.codes[d])}
-        codes, place = encode_column(columns[name])
+        codes, place = encode_frame_column(columns[name])
         index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
     return table.cells_at(np.column_stack(index))

@@ -173,7 +173,7 @@ class PPercent(Rule):
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (x1+..+x_{n+1}) - X > 0."""
-        return _verdict_of_ambiguity_rule(cells, self.p / 100.0, self.coalition)
+        return _ambiguity_rule_on_contributions(cells, self.p / 100.0, self.coalition)
 
     @property
     def units(self) -> int:
@@ -213,7 +213,7 @@ class PriorPosterior(Rule):
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (q/100)((x1+..+x_{n+1}) - X) > 0, the sign of its level."""
-        return _verdict_of_ambiguity_rule(cells, self.p / self.q, self.coalition)
+        return _ambiguity_rule_on_contributions(cells, self.p / self.q, self.coalition)
 
     @property
     def units(self) -> int:
@@ -229,7 +229,7 @@ class PriorPosterior(Rule):
         return f"somebody who knew contributions to within {self.q:g}% would know the largest to within {self.p:g}%"
 
 
-def _verdict_of_ambiguity_rule(cells: CellStatistics, share: float, coalition: int) -> Verdict:
+def _ambiguity_rule_on_contributions(cells: CellStatistics, share: float, coalition: int) -> Verdict:
     """Return by how much the rest of the cell fails to hide `share` of the largest contribution."""
     upper = share * cells.first + cells.with_first(coalition + 1) - cells.total
     return Verdict(upper > _ROUNDING * cells.total, cells.published_level(np.nan_to_num(upper)))
@@ -350,11 +350,11 @@ class Manual(Rule):
         """Return the marked cells."""
         marked = np.zeros(table.n_cells, dtype=bool)
         for cell in self.cells:
-            marked[_cell_of_manual_rule(table, cell)] = True
+            marked[_cell_marked_by_rule(table, cell)] = True
         return marked & super().covers(table)
 
 
-def _cell_of_manual_rule(table: Table, cell: Any) -> int:
+def _cell_marked_by_rule(table: Table, cell: Any) -> int:
     if isinstance(cell, (int, np.integer)):
         if not 0 <= cell < table.n_cells:
             raise InputError(f"manual rule: cell {cell} lies outside 0..{table.n_cells - 1}.")

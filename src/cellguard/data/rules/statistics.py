@@ -13,7 +13,7 @@ from cellguard._engine.space.groups import groups
 from cellguard._types import ByteArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 
-__all__ = ["CellStatistics", "same_people"]
+__all__ = ["CellStatistics", "same_people_in_statistics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,7 +172,7 @@ class CellStatistics:
         whole: dict[str, Any] = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
         whole["people"] = self.people if len({table.people for table in tables}) == 1 else ""
         out: dict[str, Any] = {}
-        who = same_people(tables, place, len(value), measured)
+        who = same_people_in_statistics(tables, place, len(value), measured)
         for field in fields(self):
             columns = [getattr(table, field.name) for table in tables]
             if not any(isinstance(column, np.ndarray) for column in columns):
@@ -208,7 +208,7 @@ def _statistics_spread_over_cells(
     return out
 
 
-def same_people(
+def same_people_in_statistics(
     tables: Sequence[CellStatistics], place: Sequence[IntArray], n: int, measured: Sequence[str] | None = None
 ) -> list[IntArray] | None:
     """Return the contributors of every table under common numbers; None where a table does not know them.
@@ -241,12 +241,12 @@ def same_people(
     first_of = dict(zip(size, np.cumsum([0, *size.values()]).tolist(), strict=False))
     start = [first_of[name] for name in lists]
     pairs: list[tuple[IntArray, IntArray]] = []
-    alike = [_people_of_single_amounts(table) for table in tables]
+    alike = [_people_of_single_amount_statistics(table) for table in tables]
     for k in range(len(tables)):
         for j in range(k):
             if lists[j] == lists[k] or (measured is not None and measured[j] != measured[k]):
                 continue
-            one, other = _same_people_in_shared_cells(tables[j], tables[k], place[j], place[k], n)
+            one, other = _same_people_in_shared_statistics(tables[j], tables[k], place[j], place[k], n)
             pairs.append((one + start[j], other + start[k]))
             _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
             pairs.append((alike[j][0][mine] + start[j], alike[k][0][theirs] + start[k]))
@@ -255,7 +255,7 @@ def same_people(
     return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start, strict=True)]
 
 
-def _same_people_in_shared_cells(
+def _same_people_in_shared_statistics(
     one: CellStatistics, other: CellStatistics, place: IntArray, there: IntArray, n: int
 ) -> tuple[IntArray, IntArray]:
     """Return the people of two tables who are the same by their amounts in cells that both have."""
@@ -272,7 +272,7 @@ def _same_people_in_shared_cells(
     return ids[here, :most][sure], others[row, :most][sure]
 
 
-def _people_of_single_amounts(table: CellStatistics) -> tuple[IntArray, FloatArray]:
+def _people_of_single_amount_statistics(table: CellStatistics) -> tuple[IntArray, FloatArray]:
     """Return who gave the same amount to all his cells, an amount that nobody else gave; and these amounts."""
     ids = np.asarray(table.contributors).ravel()
     amount = table.top[:, : np.asarray(table.contributors).shape[1]].ravel()[ids >= 0]

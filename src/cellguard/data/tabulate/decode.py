@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_on_cell_grid
-from cellguard._io.frames import encode_column
+from cellguard._io.frames import encode_frame_column
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.people import People
@@ -24,13 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "Decoded",
-    "decode",
-    "hierarchies_of_records",
-    "is_digits_of_record_codes",
-    "number_contributors",
+    "Decoded", "decode", "hierarchies_of_records", "is_digits_of_record_codes", "number_contributors_in_records",
     "record_codes_in_order",
-]
+]  # fmt: skip
 
 _SHOWN = 5
 
@@ -109,7 +105,7 @@ class _Codes:
 
     def _column(self, d: int, column: Any, records: IntArray | None) -> IntArray:
         name = self.names[d]
-        codes, index = encode_column(column)
+        codes, index = encode_frame_column(column)
         null = next(iter(self.missing.get(name, ())), "")
         place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
         if records is None:
@@ -167,11 +163,11 @@ def decode(
     if roles.waiver:
         largest = np.nan_to_num(_decoded_float_column(table, "protected"), nan=-1.0)
     who_top, who_shared = _numbers_of_contributors(finest, people)
-    large = _large_contributions(finest, codes, keys, sizes)
+    large = _tabulated_large_contributions(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
         order, keys, coordinates, sums, largest = _decoded_rows_joined(keys, coordinates, sums, largest)
-    items, ptr = _sorted_contributions(large, keys[order], who_top)
+    items, ptr = _tabulated_contributions_sorted(large, keys[order], who_top)
     cells = Cells(
         coordinates=coordinates[order],
         sums=sums[order],
@@ -201,7 +197,7 @@ def _decoded_float_column(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
 
-def number_contributors(answers: Sequence[Finest], people: People) -> None:
+def number_contributors_in_records(answers: Sequence[Finest], people: People) -> None:
     """Number the contributors that answers name: each has one number, whatever is crossed."""
     people.meet([column for finest in answers for column in _named_contributors(finest) if column is not None])
 
@@ -216,10 +212,10 @@ def _named_contributors(finest: Finest) -> tuple[pa.ChunkedArray | None, pa.Chun
     if "top" not in finest.cells.column_names:
         return None, None
     kind = finest.cells.schema.field("top").type.value_type
-    return (_listed_contributions(finest, "i") if kind.num_fields else None), None
+    return (_tabulated_lists_of_contributions(finest, "i") if kind.num_fields else None), None
 
 
-def _listed_contributions(finest: Finest, name: str | None) -> pa.ChunkedArray:
+def _tabulated_lists_of_contributions(finest: Finest, name: str | None) -> pa.ChunkedArray:
     """Return the lists of large contributions, one after the other; of each what is called so."""
     import pyarrow as pa
 
@@ -244,14 +240,15 @@ class _Large(NamedTuple):
     """A cell keeps so many of them, where each counts once; it has more when it was put together from several."""
 
 
-def _large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
+def _tabulated_large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
     """Return the large contributions, from a list per cell or from a table of them."""
     if "top" in finest.cells.column_names:
         lists = finest.cells.column("top").combine_chunks()
         length = lists.value_lengths().to_numpy(zero_copy_only=False)
         key = np.repeat(keys, length)
         value = np.asarray(
-            _listed_contributions(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(), np.float64
+            _tabulated_lists_of_contributions(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(),
+            np.float64,
         )
         return _Large(key, value, np.ones(len(key)), np.zeros(len(key)), int(length.max(initial=0)))
     table = finest.top
@@ -266,7 +263,7 @@ def _large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: S
     )
 
 
-def _sorted_contributions(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
+def _tabulated_contributions_sorted(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
     """Sort large contributions by cell and size, and return where each cell's begin."""
     cell = np.searchsorted(keys, large.key)
     number = np.zeros(len(cell), np.int64) if who is None else who

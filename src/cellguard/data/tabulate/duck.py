@@ -21,7 +21,7 @@ from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.gathered import Gathered, Where, where_of_records
 from cellguard.data.tabulate.lines import first_wrong_record_line, refuse_broken_lines
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, tabulation_facts_of_records
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class DuckRecords:
                 wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
         if roles.holding:
             wanted.append(f"count(*) FILTER (NOT {self.given_sql(roles.holding)}) AS missing_holding")
-        return facts_of_records(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
+        return tabulation_facts_of_records(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
 
     # ------------------------------------------------------------------ added up
 

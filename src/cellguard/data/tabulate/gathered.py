@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cellguard.data.tabulate import sql
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, tabulation_facts_of_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,7 +123,7 @@ class Gathered:
             if name.endswith(f"_value_{number}")
         }
         added["records"] = sum(row["records"] for row in rows)
-        return facts_of_records(added)._replace(scales={"value": self._scale(roles.value)})
+        return tabulation_facts_of_records(added)._replace(scales={"value": self._scale(roles.value)})
 
     def _look(self) -> list[dict[str, Any]]:
         """Look at all records once, part by part of the population."""

@@ -18,7 +18,7 @@ from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntA
 from cellguard.data.tabulate.rollup import keys_grouped_for_margins, rollup_layers
 from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["Judged", "Shared", "judge_shared_holdings"]
+__all__ = ["Judged", "Shared", "tabulate_shared_holdings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Judged:
     item_who: IntArray
 
 
-def judge_shared_holdings(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judged:
+def tabulate_shared_holdings(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judged:
     """Add up every shared holding in every cell, one combination of levels after the other."""
     sizes = [len(h) for h in hierarchies]
     passes = [

@@ -15,7 +15,7 @@ from cellguard.data.tabulate.decode import is_digits_of_record_codes
 from cellguard.data.tabulate.gathered import Question, where_of_records
 from cellguard.data.tabulate.opened import Opened
 from cellguard.data.tabulate.request import NoRecordsError, Roles
-from cellguard.data.tabulate.verb import crossings_to_tabulate, largest_crossings_of_records, tabulate
+from cellguard.data.tabulate.verb import crossings_to_tabulate, largest_crossings_to_tabulate, tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import (
     CellguardError,
@@ -30,7 +30,7 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 
-__all__ = ["AskedTable", "parts_of_records", "parts_of_template"]
+__all__ = ["AskedTable", "parts_tabulated_for_template", "parts_tabulated_from_records"]
 
 _ROLES = ("weight", "holding", "shadow", "waiver", "request", "cost")
 """Options of a tabulation that name columns."""
@@ -56,7 +56,7 @@ class AskedTable:
     """Dimension -> its own hierarchy over the same leaves, where it is another than that of other tables."""
 
 
-def parts_of_records(
+def parts_tabulated_from_records(
     data: Any, by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], **options: Any
 ) -> list[Part]:
     """Make the tables of a publication from records, which are read once.
@@ -74,12 +74,13 @@ def parts_of_records(
     --------
     >>> firms = {"region": ["N", "N", "S"], "size": ["a", "b", "a"], "x": [9, 8, 4], "y": [1, 2, 3]}
     >>> wanted = [AskedTable(name="r", dimensions=("region",)), AskedTable(name="rs", dimensions=("region", "size"))]
-    >>> [(p.name, p.indicator, p.table.n_cells) for p in parts_of_records(firms, {"region": None, "size": None},
-    ...                                                                   wanted, {"x": "x", "y": "y"})]
+    >>> by, indicators = {"region": None, "size": None}, {"x": "x", "y": "y"}
+    >>> parts = parts_tabulated_from_records(firms, by, wanted, indicators)
+    >>> [(p.name, p.indicator, p.table.n_cells) for p in parts]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
     parts, failures = _parts_made_of_records(data, by, asked, indicators, options)
-    PublicationError.refuse(list(_failed_tables_told(failures, asked)))
+    PublicationError.refuse(list(_failed_to_tabulate_told(failures, asked)))
     return parts
 
 
@@ -98,7 +99,7 @@ def _parts_made_of_records(
     wrong = [mistake for table in asked for mistake in _names_unknown_to_records(table, by, indicators)]
     PublicationError.refuse(wrong)
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
-    columns = _columns_needed_of_records(by, asked, indicators, options)
+    columns = _record_columns_to_tabulate(by, asked, indicators, options)
     failures: list[Failure] = []
     with closing(Opened(data, columns, **limits)) as records:
         PublicationError.refuse(list(errors_of_missing("column", columns, records.columns(), place="the records: ")))
@@ -121,7 +122,7 @@ def _parts_made_of_records(
     return parts, failures
 
 
-def _failed_tables_each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
+def _failed_to_tabulate_each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
     """Yield each mistake once, with all tables that have it."""
     found: dict[str, Failure] = {}
     for tables, error in failures:
@@ -130,9 +131,9 @@ def _failed_tables_each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
     yield from found.values()
 
 
-def _failed_tables_told(failures: Sequence[Failure], asked: Sequence[AskedTable]) -> Iterator[CellguardError]:
+def _failed_to_tabulate_told(failures: Sequence[Failure], asked: Sequence[AskedTable]) -> Iterator[CellguardError]:
     """Yield each mistake once, naming the tables that have it where others have not."""
-    for tables, error in _failed_tables_each_once(failures):
+    for tables, error in _failed_to_tabulate_each_once(failures):
         names = ", ".join(repr(table.name) for table in tables)
         place = f"table{'s' if len(tables) > 1 else ''} {names}: " if len(tables) < max(len(asked), 2) else ""
         yield type(error)(place + error.message, hint=error.hint)
@@ -147,7 +148,7 @@ def _names_unknown_to_records(
     yield from errors_of_missing("dimension", table.dimensions, by, place=place)
 
 
-def _columns_needed_of_records(
+def _record_columns_to_tabulate(
     by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], options: Mapping[str, Any]
 ) -> list[str]:
     """Return every column that a table needs, each once."""
@@ -200,7 +201,7 @@ class _MadeTogether:
 
     def questions(self) -> Iterator[Question]:
         """Yield what the records will be asked: each finest aggregate once."""
-        for crossing in largest_crossings_of_records(
+        for crossing in largest_crossings_to_tabulate(
             tuple(self.by), crossings_to_tabulate(self.by, [t.dimensions for t in self.tables], None)
         ):
             yield Question(crossing=crossing, value=self.column, where=where_of_records(self.where))
@@ -288,7 +289,7 @@ def _record_codes_below(column: str, code: str, given: Any) -> tuple[str | list[
     return [part.codes[i] for i in part.leaves], part
 
 
-def parts_of_template(
+def parts_tabulated_for_template(
     data: Any, by: Mapping[str, Any], template: Template, indicators: Mapping[str, str | None], **options: Any
 ) -> list[Part]:
     """Make the tables that a template asks for from records.
@@ -312,14 +313,14 @@ def parts_of_template(
     if wrong and not wanted:
         raise PublicationError.of(wrong)
     made, failures = _parts_made_of_records(data, by, [asked for _, asked in wanted], indicators, options)
-    wrong += _failed_template_lines_told(failures, wanted, template)
+    wrong += _template_lines_failed_to_tabulate(failures, wanted, template)
     whole = {(part.indicator, part.table.name): part for part in made}
     parts: list[Part] = []
     for table, asked in wanted:
         if (part := whole.get((asked.indicators[0], asked.name))) is None:
-            wrong += _template_rows_of_unknown_codes(table, by, template)
+            wrong += _template_rows_not_tabulated(table, by, template)
             continue
-        cells, unknown = _cells_of_template(part.table, table, template)
+        cells, unknown = _cells_tabulated_for_template(part.table, table, template)
         wrong += unknown
         if not unknown:
             shown = part_of_tabulated(part.table, cells, table.name)
@@ -329,16 +330,16 @@ def parts_of_template(
     return parts
 
 
-def _failed_template_lines_told(
+def _template_lines_failed_to_tabulate(
     failures: Sequence[Failure], wanted: Sequence[tuple[TemplateTable, AskedTable]], template: Template
 ) -> Iterator[CellguardError]:
     """Yield each mistake once, with the first line of the template that has it."""
-    for tables, error in _failed_tables_each_once(failures):
+    for tables, error in _failed_to_tabulate_each_once(failures):
         line = min(int(table.lines[0]) for table, asked in wanted if asked in tables)
         yield type(error)(f"{template.source}: line {line}: {error.message}", hint=error.hint)
 
 
-def _template_rows_of_unknown_codes(
+def _template_rows_not_tabulated(
     table: TemplateTable, by: Mapping[str, Any], template: Template
 ) -> list[CellguardError]:
     """Return rows whose codes no hierarchy has, of a table that could not be made."""
@@ -346,17 +347,19 @@ def _template_rows_of_unknown_codes(
     for dimension in table.dimensions:
         h = _tree_given_for_records(by.get(dimension))
         places.append(None if h is None else {code: k for k, code in enumerate(h.codes)})
-    return _places_of_template_rows(table, places, template)[1]
+    return _tabulated_places_of_template_rows(table, places, template)[1]
 
 
-def _cells_of_template(table: Table, asked: TemplateTable, template: Template) -> tuple[IntArray, list[CellguardError]]:
+def _cells_tabulated_for_template(
+    table: Table, asked: TemplateTable, template: Template
+) -> tuple[IntArray, list[CellguardError]]:
     """Return the cells that a template lists, and rows that no table has a place for."""
     places = [{code: k for k, code in enumerate(codes)} for codes in table.codes[: len(asked.dimensions)]]
-    columns, wrong = _places_of_template_rows(asked, places, template)
+    columns, wrong = _tabulated_places_of_template_rows(asked, places, template)
     return (np.zeros(0, np.int64), wrong) if wrong else (table.cells_at(np.column_stack(columns)), [])
 
 
-def _places_of_template_rows(
+def _tabulated_places_of_template_rows(
     asked: TemplateTable, places: Sequence[dict[str, int] | None], template: Template
 ) -> tuple[list[IntArray], list[CellguardError]]:
     """Return the codes of a template's rows by their number, and rows with codes that have none."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_on_cell_grid, keys_on_cell_grid, places_on_cell_grid
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
-from cellguard.data.rules.statistics import CellStatistics, same_people
+from cellguard.data.rules.statistics import CellStatistics, same_people_in_statistics
 from cellguard.data.tabulate.decode import Decoded
-from cellguard.data.tabulate.holdings import Judged, judge_shared_holdings
+from cellguard.data.tabulate.holdings import Judged, tabulate_shared_holdings
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.rollup import Cells, Items, roll_up
 from cellguard.nouns.hierarchy import Hierarchy
@@ -49,7 +49,7 @@ def margins_of(
     margins = roll_up(decoded.cells, hierarchies, items, units)
     keys = keys_on_cell_grid(margins.coordinates, [len(h) for h in hierarchies])
     sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
-    judged = None if decoded.shared is None else judge_shared_holdings(decoded.shared, hierarchies, units)
+    judged = None if decoded.shared is None else tabulate_shared_holdings(decoded.shared, hierarchies, units)
     value = _exact_sums_of_margins(sums, "y", scales["value"])
     total = _exact_sums_of_margins(sums, "x", scales["total"]) if "total" in scales else value
     count = sums["n"]
@@ -63,18 +63,18 @@ def margins_of(
         largest = largest.copy()
         largest[at] = np.maximum(largest[at], judged.largest)
         items, ptr, chosen = _margins_with_judged_holdings(margins, items, judged, at, units)
-    top, listed = _padded_contributions(ptr, chosen, items.value)
+    top, listed = _padded_tabulated_contributions(ptr, chosen, items.value)
     statistics = CellStatistics(
         value=value,
         total=total,
         count=count,
         weight=weight,
         top=top,
-        top_weights=_padded_contributions(ptr, chosen, items.weight)[0] if roles.weight else None,
+        top_weights=_padded_tabulated_contributions(ptr, chosen, items.weight)[0] if roles.weight else None,
         units=units,
         protected=np.where(largest >= 0, largest, np.nan) if roles.waiver else None,
-        request=_first_contributions(ptr, chosen, items.request) if roles.request else None,
-        contributors=np.where(listed, _padded_contributions(ptr, chosen, items.who)[0], -1),
+        request=_first_tabulated_contributions(ptr, chosen, items.request) if roles.request else None,
+        contributors=np.where(listed, _padded_tabulated_contributions(ptr, chosen, items.who)[0], -1),
         shadow=roles.shadow is not None,
     )
     return keys, statistics, _exact_sums_of_margins(sums, "c", scales["cost"]) if roles.cost else None
@@ -115,7 +115,7 @@ def _margins_with_judged_holdings(
     return joined, new_ptr, chosen
 
 
-def _padded_contributions(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
+def _padded_tabulated_contributions(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
     """Return lists as rows of equal length, and which entries are there."""
     length = np.diff(ptr)
     listed = np.arange(int(length.max(initial=0))) < length[:, None]
@@ -124,15 +124,17 @@ def _padded_contributions(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> t
     return out, listed
 
 
-def _first_contributions(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
-    padded, _ = _padded_contributions(ptr, chosen, x)
+def _first_tabulated_contributions(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
+    padded, _ = _padded_tabulated_contributions(ptr, chosen, x)
     return padded[:, 0] if padded.shape[1] else np.zeros(len(ptr) - 1, np.int8)
 
 
 # ---------------------------------------------------------------- into the table's order
 
 
-def _places_of_crossings(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
+def _places_of_tabulated_crossings(
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
+) -> list[IntArray]:
     """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
     free = np.ones(len(cells), dtype=bool)
     out = []
@@ -152,11 +154,11 @@ def _contributors_of_crossings(
 ) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
     listed = keys_on_cell_grid(cells, sizes)
-    place = [places_on_cell_grid(listed, _crossing_keys_in_grid(part, sizes), sizes) for part in parts]
-    return same_people([part.statistics for part in parts], place, len(cells))
+    place = [places_on_cell_grid(listed, _tabulated_crossing_keys(part, sizes), sizes) for part in parts]
+    return same_people_in_statistics([part.statistics for part in parts], place, len(cells))
 
 
-def _crossing_keys_in_grid(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
+def _tabulated_crossing_keys(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     """Return the part's cells in the grid of all dimensions."""
     own = coordinates_on_cell_grid(part.keys, [sizes[d] for d in part.dimensions])
     whole = np.zeros((len(own), len(sizes)), np.int32)
@@ -166,7 +168,7 @@ def _crossing_keys_in_grid(part: CrossingMargins, sizes: Sequence[int]) -> IntAr
 
 def cells_with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
-    found = [_crossing_keys_in_grid(part, sizes) for part in parts]
+    found = [_tabulated_crossing_keys(part, sizes) for part in parts]
     return coordinates_on_cell_grid(np.unique(np.concatenate(found)), sizes)
 
 
@@ -174,7 +176,7 @@ def margins_in_table_order(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
-    where = _places_of_crossings(cells, sizes, parts)
+    where = _places_of_tabulated_crossings(cells, sizes, parts)
     people = None if len(parts) == 1 else _contributors_of_crossings(cells, sizes, parts)
     columns: dict[str, Any] = {}
     for field in fields(CellStatistics):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
+from cellguard.data.tabulate.many import AskedTable, parts_tabulated_for_template, parts_tabulated_from_records
 from cellguard.data.template import Template
 from cellguard.exceptions import InputError
 from cellguard.nouns.publication import Equation, Publication
@@ -72,14 +72,14 @@ def tabulate_publication(
     measured: Mapping[str, str | None] = indicators or {"count": None}
     if template is not None:
         listed = Template.read(template, dimensions=list(dims))
-        parts = parts_of_template(data, dims, listed, measured, **options)
+        parts = parts_tabulated_for_template(data, dims, listed, measured, **options)
     else:
-        asked = [_table_to_tabulate(called, given) for called, given in (tables or {}).items()]
-        parts = parts_of_records(data, dims, asked, measured, **options)
+        asked = [_table_to_tabulate_from_records(called, given) for called, given in (tables or {}).items()]
+        parts = parts_tabulated_from_records(data, dims, asked, measured, **options)
     return Publication.of(parts, equations=equations, name=name)
 
 
-def _table_to_tabulate(name: str, given: Sequence[str] | Mapping[str, Any]) -> AskedTable:
+def _table_to_tabulate_from_records(name: str, given: Sequence[str] | Mapping[str, Any]) -> AskedTable:
     """Return what is asked of a table: its dimensions, or more."""
     if not isinstance(given, Mapping):
         given = {"dimensions": [given] if isinstance(given, str) else given}

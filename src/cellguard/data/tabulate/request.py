@@ -15,16 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "Facts",
-    "Finest",
-    "NoRecordsError",
-    "Records",
-    "Roles",
-    "Scale",
-    "check_columns_of_records",
-    "check_facts_of_records",
-    "facts_of_records",
-]
+    "Facts", "Finest", "NoRecordsError", "Records", "Roles", "Scale", "check_columns_to_tabulate",
+    "check_records_to_tabulate", "tabulation_facts_of_records",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +80,7 @@ class Facts(NamedTuple):
     """How numbers are added up exactly, by part, where that was decided already: for several tables at once."""
 
 
-def facts_of_records(row: Mapping[str, Any]) -> Facts:
+def tabulation_facts_of_records(row: Mapping[str, Any]) -> Facts:
     """Sort the columns of the first look into what they say."""
 
     def named(prefix: str) -> dict[str, Any]:
@@ -171,7 +164,7 @@ class Records(Protocol):
         """Give back what was needed for the work."""
 
 
-def check_columns_of_records(known: Sequence[str], roles: Roles) -> None:
+def check_columns_to_tabulate(known: Sequence[str], roles: Roles) -> None:
     """Refuse columns that do not exist."""
     raise_error_of_missing("column", roles.columns, known, place="the records: ")
     for part, column in roles.numeric.items():
@@ -183,7 +176,7 @@ class NoRecordsError(InputError):
     """There is nobody to add up."""
 
 
-def check_facts_of_records(facts: Facts, roles: Roles, records: Records) -> None:
+def check_records_to_tabulate(facts: Facts, roles: Roles, records: Records) -> None:
     """Refuse records that cannot be added up; says how many, which column and where first, never what they hold."""
     if facts.records == 0:
         raise NoRecordsError("there are no records.")
@@ -191,7 +184,7 @@ def check_facts_of_records(facts: Facts, roles: Roles, records: Records) -> None
         raise InputError(message, hint=hint)
 
 
-def _records_in_words(count: int, column: str, roles: Roles, records: Records, *, missing: bool) -> str:
+def _tabulated_records_in_words(count: int, column: str, roles: Roles, records: Records, *, missing: bool) -> str:
     """Say how many records it is about, and which line of a text file is the first."""
     line = records.first_line(column, roles.decimal, missing=missing)
     word = "record" if count == 1 else "records"
@@ -210,7 +203,8 @@ def _wrong_records(facts: Facts, roles: Roles, records: Records) -> Iterator[tup
         if count:
             yield (
                 (
-                    f"column {column!r} ({part}): {_records_in_words(count, column, roles, records, missing=False)} "
+                    f"column {column!r} ({part}): "
+                    f"{_tabulated_records_in_words(count, column, roles, records, missing=False)} "
                     f"{'holds' if count == 1 else 'hold'} something that is not a finite number."
                 ),
                 "is the decimal sign a comma? then say decimal = ','."
@@ -221,7 +215,8 @@ def _wrong_records(facts: Facts, roles: Roles, records: Records) -> Iterator[tup
         if count and not (part == "value" and roles.skip_missing):
             yield (
                 (
-                    f"column {column!r} ({part}): {_records_in_words(count, column, roles, records, missing=True)} "
+                    f"column {column!r} ({part}): "
+                    f"{_tabulated_records_in_words(count, column, roles, records, missing=True)} "
                     f"{'has' if count == 1 else 'have'} no number."
                 ),
                 "skip_missing leaves out records without a value." if part == "value" else "correct the data.",

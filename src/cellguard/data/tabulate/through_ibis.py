@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, tabulation_facts_of_records
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class IbisRecords:
                 wanted[f"plain_{part}"] = x.abs().sum(where=finite).cast("float64")
         if roles.holding:
             wanted["missing_holding"] = t.count(where=_holding_gap_in_ibis(t[roles.holding]))
-        return facts_of_records(self._run(t.aggregate(**wanted)).to_pylist()[0])
+        return tabulation_facts_of_records(self._run(t.aggregate(**wanted)).to_pylist()[0])
 
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""

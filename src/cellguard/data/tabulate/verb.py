@@ -15,7 +15,7 @@ from cellguard.data.tabulate.decode import (
     decode,
     hierarchies_of_records,
     is_digits_of_record_codes,
-    number_contributors,
+    number_contributors_in_records,
 )
 from cellguard.data.tabulate.margins import (
     CrossingMargins,
@@ -30,8 +30,8 @@ from cellguard.data.tabulate.request import (
     Records,
     Roles,
     Scale,
-    check_columns_of_records,
-    check_facts_of_records,
+    check_columns_to_tabulate,
+    check_records_to_tabulate,
 )
 from cellguard.exceptions import InputError, raise_error_of_missing
 from cellguard.nouns.cross import table_with_the_cross
@@ -194,7 +194,7 @@ def tabulate(
     limits: dict[str, Any] = {"encoding": encoding, "threads": threads, "memory_limit": memory_limit}
     with closing(open_records(data, wanted.columns, **limits)) as records:
         if where:
-            check_columns_of_records(records.columns(), wanted)
+            check_columns_to_tabulate(records.columns(), wanted)
             records.only(where)
         table = work.run(records, description)
     if not isinstance(data, Opened):  # the tables of a publication are linked, and crossed, when it is assembled
@@ -241,7 +241,7 @@ def crossings_to_tabulate(
     return list(out.values())
 
 
-def largest_crossings_of_records(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
+def largest_crossings_to_tabulate(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
     """Return the crossings that contain all others: the records are added up once for each of them."""
     if crossings is None:
         return [tuple(dims)]
@@ -271,17 +271,17 @@ class _Tabulation:
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
-        check_columns_of_records(records.columns(), self.roles)
+        check_columns_to_tabulate(records.columns(), self.roles)
         facts = records.facts(self.roles)
-        check_facts_of_records(facts, self.roles, records)
+        check_records_to_tabulate(facts, self.roles, records)
         scales = self._scales(facts)
-        crossed = largest_crossings_of_records(tuple(self.dims), self.crossings)
+        crossed = largest_crossings_to_tabulate(tuple(self.dims), self.crossings)
         if len(crossed) > 1 and not records.numbered:
             records.number(self.roles.columns)
         answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in crossed]
         hierarchies = hierarchies_of_records(self.dims, self._seen(crossed, answers), self.missing, self.total)
         self.people, self.known = records.people, records.numbered or self.roles.holding is not None
-        number_contributors(answers, self.people)
+        number_contributors_in_records(answers, self.people)
         parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(crossed, answers, strict=True)]
         negative = facts.negative.get("value", 0) > 0
         return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
@@ -296,13 +296,13 @@ class _Tabulation:
         return scales
 
     def _seen(self, crossed: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
-        from cellguard._io.frames import encode_column
+        from cellguard._io.frames import encode_frame_column
 
         seen: dict[str, set[str]] = {name: set() for name in self.dims}
         for names, finest in zip(crossed, answers, strict=True):
             for d, name in enumerate(names):
                 if self.dims[name] is None or is_digits_of_record_codes(self.dims[name]):
-                    seen[name].update(encode_column(finest.cells.column(f"d{d}"))[0])
+                    seen[name].update(encode_frame_column(finest.cells.column(f"d{d}"))[0])
         return seen
 
     def _part(

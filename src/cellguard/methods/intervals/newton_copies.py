@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from cellguard._core import schur
 from cellguard._engine.clock import NEVER, Deadline, OutOfTimeError
 from cellguard._engine.closest.newton_systems import columns_of_newton_system, shifted_cholesky
-from cellguard._engine.space.space import matrix_for_core
+from cellguard._engine.space.space import space_matrix_for_core
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_newton_copies", "robust_factor_of_widths"]
@@ -86,7 +86,7 @@ class RangeCopies:
     def __init__(self, relations: csr_array) -> None:
         self.rank = relations.shape[0]
         self.deadline = NEVER
-        self.touched = matrix_for_core(columns_of_newton_system(relations))
+        self.touched = space_matrix_for_core(columns_of_newton_system(relations))
         self.inverse = np.zeros((0, self.rank, self.rank))
         self.reciprocal = np.zeros((0, 0))
 

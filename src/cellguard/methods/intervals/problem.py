@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.closest.joint_movement import JointRequest, joint_by_linear_program, joint_movement
+from cellguard._engine.closest.joint_movement import JointRequest, closest_joint_by_linear_program, joint_movement
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.network import Network
 from cellguard._engine.space.reduce import Reduction, reduce
@@ -205,7 +205,7 @@ class IntervalProblem:
         np.maximum.at(need, cells, np.abs(movements))
         down, up = (limits[1], limits[0]) if sign > 0 else limits
         request = JointRequest(relations=rows, weight=self.weight, need=need, down=down, up=up)
-        found = joint_movement(request, deadline, solver=joint_by_linear_program)
+        found = joint_movement(request, deadline, solver=closest_joint_by_linear_program)
         return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
 
     def _one_by_one(

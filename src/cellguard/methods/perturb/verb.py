@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import decimals_of_numbers, whole_number_residuals
+from cellguard._engine.numbers.multiples import decimals_of_numbers, residuals_of_decimal_numbers
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
@@ -286,7 +286,7 @@ def _additive_perturbation(table: Table, limits: CellLimits, z: FloatArray) -> F
     digits = 0 if table.integer else decimals_of_numbers(table.values, noise=True)
     if digits is not None:  # decimals of the published values tell no more than those of the true ones
         snapped = np.rint(values * 10.0**digits) / 10.0**digits
-        exact = whole_number_residuals(table.relations, table.rhs, snapped, digits)
+        exact = residuals_of_decimal_numbers(table.relations, table.rhs, snapped, digits)
         noise = 1e-6 * np.maximum(10.0**-digits, 1e-6 * np.abs(values))
         if exact is not None and not exact.any() and (np.abs(snapped - values) <= noise).all():
             return snapped

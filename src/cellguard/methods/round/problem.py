@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cellguard._engine.numbers.multiples import Multiples, ends_around_multiples, whole_number_residuals
+from cellguard._engine.numbers.multiples import Multiples, ends_around_multiples, residuals_of_decimal_numbers
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand, limits_by_demands
@@ -102,7 +102,7 @@ class RoundingProblem:
     def residuals(self, x: IntArray) -> FloatArray:
         """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
         t, v = self.table, self.published(x)
-        exact = whole_number_residuals(t.relations, t.rhs, v, self.lattice.digits)
+        exact = residuals_of_decimal_numbers(t.relations, t.rhs, v, self.lattice.digits)
         return t.relations @ v - t.rhs if exact is None else exact
 
     def holds(self, x: IntArray) -> bool:

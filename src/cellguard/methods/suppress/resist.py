@@ -142,7 +142,7 @@ def resist_matching(
     options: dict[str, Any] = {"method": "counts", "rule": asdict(rule) if told else None, "resist": "matching"}
     options |= {"seed": seed, "draws": draws, "limit": limit}
     law = rule.law(grid)
-    optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
+    optimum, nodes = twoway.optimal_count_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
     solved = now()
     proven = nodes <= _SEARCH_LIMIT
     if optimum is None or not proven:
@@ -226,7 +226,7 @@ class _PublicTest(NamedTuple):
         rules = [rule] if self.told else rules_attacker_infers(grid, pattern, rule)
         whole: twoway.Kept | None = None
         for one in rules:
-            found = twoway.keeps_width(grid.counts, pattern, one.law(grid), limit=self.limit)
+            found = twoway.counts_keep_width(grid.counts, pattern, one.law(grid), limit=self.limit)
             if not found.possible:
                 continue  # no table leads to this pattern by this rule
             whole = found if whole is None else whole.with_another(found)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import Reduction, reduce
-from cellguard._engine.space.space import Space, least_room_of_variables, room_per_variable
+from cellguard._engine.space.space import Space, least_room_of_space_groups, room_per_space_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 
@@ -89,7 +89,7 @@ class PatternSpace:
             cells = cells[inside]
             at, where = np.unique(self.row[cells], return_inverse=True)
             known = p.known_down[span][inside], p.known_up[span][inside]
-            below, above = least_room_of_variables(self.reduction.ratio[cells], *known, where, len(at))
+            below, above = least_room_of_space_groups(self.reduction.ratio[cells], *known, where, len(at))
             counts.append(counts[-1] + len(at))
             rows.append(at)
             lows.append(-below)
@@ -121,7 +121,7 @@ class PatternSpace:
         ratio = self.reduction.ratio[r.cell]
         inside = rows >= 0
         scale = np.where(inside, ratio, 1.0)
-        down, up = room_per_variable(scale, r.lower, r.upper)
+        down, up = room_per_space_variable(scale, r.lower, r.upper)
         key = r.attacker[inside] * (len(self) + 1) + rows[inside]
         distinct, where = np.unique(key, return_inverse=True)
         merged = []

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._engine.space import cross
-from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
+from cellguard._engine.space.cross import incidence_of_cross_cells, relations_from_cross_null_space
 
 FIRMS = {
     ("North", "mining", "large"): [25, 15], ("North", "energy", "large"): [200] * 5, ("North", "crafts", "small"): [10] * 6,
@@ -40,8 +40,8 @@ def margins(filled, pairs=PAIRS):
 
 
 def relations(coordinates, leaves, empty, known):
-    cross = cross_of_tables(coordinates, leaves, empty)
-    return known[:0] if cross is None or not len(cross) else relations_of_the_cross(cross, empty, known)
+    cross = incidence_of_cross_cells(coordinates, leaves, empty)
+    return known[:0] if cross is None or not len(cross) else relations_from_cross_null_space(cross, empty, known)
 
 
 def rank(A):
@@ -77,15 +77,15 @@ def test_a_full_cross_tells_nothing():
 def test_tables_that_form_a_tree_tell_nothing():
     filled = np.random.default_rng(1).random((3, 3, 3)) < 0.3
     *given, _ = margins(filled, pairs=((0, 1), (1, 2)))
-    assert cross._cyclic([frozenset(p) for p in ((0, 1), (1, 2))]) == []
+    assert cross._cyclic_layouts_in_cross_space([frozenset(p) for p in ((0, 1), (1, 2))]) == []
     assert relations(*given).shape[0] == 0
 
 
 def test_cycles_are_found_below_what_hangs_on_them():
     layouts = [frozenset(x) for x in ((0, 1), (1, 2), (0, 2), (2, 3), (0,), (1,))]
-    assert set(cross._cyclic(layouts)) == set(layouts[:3])
+    assert set(cross._cyclic_layouts_in_cross_space(layouts)) == set(layouts[:3])
     four = [frozenset(x) for x in ((0, 1), (1, 2), (2, 3), (3, 0))]
-    assert set(cross._cyclic(four)) == set(four)
+    assert set(cross._cyclic_layouts_in_cross_space(four)) == set(four)
 
 
 def test_a_vast_cross_is_left_alone(monkeypatch):
