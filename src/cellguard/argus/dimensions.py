@@ -40,7 +40,7 @@ def dimension_of_batch_variable(variable: Variable, codes: Iterable[str], folder
     seen = [code for code in dict.fromkeys(codes) if code not in (*missing, total)]
     labels = _labels_of_batch_codes(variable, folder)
     if variable.hierarchical and variable.hierarchy:
-        lines = parse_hrc(folder / variable.hierarchy, variable.lead)
+        lines = parse_hrc_outline(folder / variable.hierarchy, variable.lead)
         pairs, _ = code_tree_of_lines([(depth, code.strip(), label) for depth, code, label in lines], total)
     elif variable.hierarchical and variable.levels:
         pairs = _pairs_of_batch_codes(Hierarchy.from_digits(seen, variable.levels, total=total))

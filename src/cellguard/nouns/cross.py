@@ -45,7 +45,7 @@ def table_with_the_cross(table: Table) -> Table:
         return table
     from scipy.sparse import vstack
 
-    more = relations_that_hold(relations_of_the_cross(cross, empty, table.relations), table.values)
+    more = relations_that_hold(relations_from_cross_null_space(cross, empty, table.relations), table.values)
     rhs = np.concatenate([table.rhs, np.zeros(more.shape[0])])
     return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs) if len(rhs) else table
 

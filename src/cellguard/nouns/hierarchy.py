@@ -187,7 +187,7 @@ class Hierarchy:
         columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
         raise_error_of_missing("column", names, columns)
-        pairs = pairs_of_levels({name: column_as_texts(columns[name]) for name in names})
+        pairs = code_pairs_in_nested_columns({name: column_as_texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
         return cls._of(*trees.rooted_tree([code for code, _ in pairs], [parent for _, parent in pairs], total))

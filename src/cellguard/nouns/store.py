@@ -264,7 +264,7 @@ def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierar
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
     if entry.codes is not None or entry.outline is not None or entry.file is not None:
         return _hierarchy_of_stored_entry(entry, about.parent)
-    from cellguard._io.frames import encode_column
+    from cellguard._io.frames import encode_frame_column
 
     listed = [] if column is None else encode_frame_column(column)[0]
     total = entry.total or "Total"

@@ -119,7 +119,7 @@ class MatchingAttack(CountAttack):
     def count_candidates(self, limit: int = 10**12) -> int:
         """Return how many candidates there are; what reaches `limit` is a lower bound."""
         grid = _require_grid_to_attack(self.suppression)
-        return twoway.count_candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
+        return twoway.number_of_count_tables(grid.counts, grid.pattern(self.suppression.suppressed), limit)
 
 
 def matching_attack(

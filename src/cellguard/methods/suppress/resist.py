@@ -79,7 +79,7 @@ def optimal_suppression_of_counts(
     """
     begin = now()
     rule, grid = _prepared_to_resist(table, rule)
-    pattern, nodes = twoway.optimal_pattern(grid.counts, rule.law(grid), limit=limit)
+    pattern, nodes = twoway.optimal_count_pattern(grid.counts, rule.law(grid), limit=limit)
     proven = nodes <= limit
     options = {"method": "counts", "rule": asdict(rule)}
     seconds = {"solve": now() - begin}
@@ -268,7 +268,7 @@ def _patterns_drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws
             also = np.zeros(grid.counts.shape, bool)
             also.flat[rng.choice(others, decoys, replace=False)] = True
             costs = random_suppression_costs(rule, grid, rng, spread)
-            pattern, nodes = twoway.optimal_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
+            pattern, nodes = twoway.optimal_count_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
             total += nodes
             yield _Drawn(tries, spread, decoys, total, pattern if nodes <= _SEARCH_LIMIT else None)
 
