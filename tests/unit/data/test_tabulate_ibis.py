@@ -114,3 +114,12 @@ def test_errors_of_a_database_show_no_record():
     with pytest.raises(InputError, match="database could not add up") as error:
         cg.tabulate(table, ["r"], "x")
     assert "secret" not in str(error.value)
+
+
+def test_records_are_counted_where_some_stand_alone():
+    """Without a value there was nothing to number them by: an error of Ibis's own."""
+    frame = {"r": ["N", "N", "N", "S", "S"], "h": ["a", None, None, "a", None]}
+    for data in (frame, ibis.memtable(frame)):
+        table = cg.tabulate(data, ["r"], None, holding="h", standalone=True)
+        assert table.counts.tolist() == [4, 3, 2]
+        assert table.values.tolist() == [5, 3, 2]

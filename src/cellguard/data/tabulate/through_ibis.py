@@ -162,7 +162,7 @@ class IbisRecords:
         if roles.cost:
             columns["c"] = times(self._number(t, roles.cost, "cost"))
         if roles.holding:
-            columns["h"] = self._holding(t, roles, looked_at)
+            columns["h"] = self._holding(t, roles, looked_at if looked_at is not one else t[roles.holding])
         elif self._who is not None:
             columns["i"] = _record_as_text_in_ibis(t, self._who)
         if roles.waiver:
