@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from builders import REGIONS, rows_of, write_columns, write_job
@@ -192,3 +194,17 @@ def test_a_folder_of_linked_tables_is_audited_with_all_its_files(office, tmp_pat
     capsys.readouterr()
     assert main(["audit", str(job), str(public)]) == 1
     assert "no file in it has all cells" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["cells.parquet", "cells exports.csv"])
+def test_every_file_of_a_table_is_read(wide, tmp_path, name):
+    """The first file that was found was read, and another beside it was not."""
+    public = protect_wide(wide, "suppress")
+    shutil.copy(public / "cells.csv", tmp_path)
+    assert main(["audit", str(wide / "job.toml"), str(tmp_path), "--quiet"]) == 0
+    came = pd.read_csv(wide / "cells.csv").drop(columns="n")
+    if name.endswith("parquet"):
+        came.to_parquet(tmp_path / name)
+    else:
+        came.rename(columns={"exports": "value"})[["region", "size", "value"]].to_csv(tmp_path / name, index=False)
+    assert main(["audit", str(wide / "job.toml"), str(tmp_path), "--quiet"]) != 0

@@ -20,30 +20,38 @@ from cellguard.nouns.release import Release
 if TYPE_CHECKING:
     from cellguard._engine.ranges.cross_reach import CrossReach
     from cellguard.check.audit import Finding
+    from cellguard.nouns.table import Table
 
-__all__ = ["judged_by_the_cross", "reach_audited_with_cross"]
+__all__ = ["crosses_not_audited", "judged_by_the_cross", "reaches_audited_with_cross"]
 
 _MET = 1 - 1e-6
 """Share of a level at which programs in floating point meet it."""
 
 
-def reach_audited_with_cross(release: Release) -> CrossReach | None:
-    """Return what tells how far cells of a release can move with their cross; None where that tells nothing more."""
+def reaches_audited_with_cross(release: Release, deadline: Deadline) -> list[CrossReach]:
+    """Return what tells how far cells of a release can move with their crosses; none where that tells nothing more."""
     from cellguard._engine.ranges.cross_reach import CrossReach
 
     table = release.table
     crosses = [cross for cross in table.crosses if (table.lb[np.unique(cross)] >= 0).all()]
-    return CrossReach.of(table.relations, crosses, table.values)
+    return CrossReach.of(table.relations, crosses, table.values, deadline)
+
+
+def crosses_not_audited(table: Table) -> int:
+    """Return how many crosses have too many cells to be looked at."""
+    from cellguard._engine.ranges.cross_reach import MOST_CELLS
+
+    return sum(len(cross) > MOST_CELLS for cross in table.crosses)
 
 
 def judged_by_the_cross(release: Release, findings: Sequence[Finding], deadline: Deadline) -> list[Finding]:
     """Return the findings, with cells that are closer than their levels because of the cross as not safe."""
-    if not release.table.crosses or not any(f.safe.any() for f in findings if not f.attacker.derived):
-        return list(findings)
-    reach = reach_audited_with_cross(release)
-    if reach is None:
-        return list(findings)
-    return [f if f.attacker.derived else _audit_finding_with_cross(release, f, reach, deadline) for f in findings]
+    out = list(findings)
+    if not release.table.crosses or not any(f.safe.any() for f in out if not f.attacker.derived):
+        return out
+    for reach in reaches_audited_with_cross(release, deadline):
+        out = [f if f.attacker.derived else _audit_finding_with_cross(release, f, reach, deadline) for f in out]
+    return out
 
 
 def _audit_finding_with_cross(release: Release, finding: Finding, reach: CrossReach, deadline: Deadline) -> Finding:

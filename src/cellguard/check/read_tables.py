@@ -29,24 +29,22 @@ Pair = tuple[Part, Release]
 """A table and what was published of it."""
 
 
-def release_files_to_read(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
-    """Return the file of each table: as they are named, or as they are called in a folder."""
+def release_files_to_read(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, list[Path]]:
+    """Return the files of each table: as they are named, or as they are called in a folder, each format of them."""
     if isinstance(given, Mapping):
         known = [*(part.name for part in parts), *(part.sheet for part in parts if part.sheet)]
         unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
             hint = did_you_mean(unknown, list(dict.fromkeys(known)))
             raise InputError(f"the publication has no table {unknown!r}.", hint=hint)
-        places = {part.name: [given[name] for name in (part.name, part.sheet) if name in given] for part in parts}
-        found = {name: Path(paths[0]) for name, paths in places.items() if paths}
+        found = {part.name: [Path(given[n]) for n in (part.name, part.sheet) if n in given] for part in parts}
     else:
         found = {}
         for part in parts:
             names = [file_name_of_sheet(name) for name in (part.name, part.sheet) if name]
             paths = [Path(given) / f"{name}{end}" for name in names for end in _ENDINGS]
-            if (there := next((path for path in paths if path.is_file()), None)) is not None:
-                found[part.name] = there
-    missing = [part.name for part in parts if part.name not in found]
+            found[part.name] = [path for path in paths if path.is_file()]
+    missing = [part.name for part in parts if not found[part.name]]
     if missing:
         raise InputError(
             f"no file of {', '.join(map(repr, missing[:5]))}{' and others' if len(missing) > 5 else ''}.",
@@ -55,7 +53,7 @@ def release_files_to_read(parts: Sequence[Part], given: str | Path | Mapping[str
     return found
 
 
-def linked_tables_to_read(table: Table, folder: Path) -> tuple[Table, dict[str, Path]]:
+def linked_tables_to_read(table: Table, folder: Path) -> tuple[Table, dict[str, list[Path]]]:
     """Return a table of linked ones with those that a folder shows of it apart, and their files.
 
     One file, named like the table, has all cells. Every other file shows those that are at the total of the
@@ -75,7 +73,7 @@ def linked_tables_to_read(table: Table, folder: Path) -> tuple[Table, dict[str, 
         hint = "name the file; of linked tables one with all cells is needed, of a publication one for each table."
         raise InputError(f"{folder}: is a folder, and no file in it has all cells of the table.", hint=hint)
     parts = [*whole, *(part for part in parts if len(part.cells) < table.n_cells)]
-    return table.with_(parts=tuple(parts)), {path.name: path for path in paths}
+    return table.with_(parts=tuple(parts)), {path.name: [path] for path in paths}
 
 
 def _linked_part_as_read(table: Table, name: str, dims: list[int]) -> Part:
@@ -90,7 +88,7 @@ def _linked_part_as_read(table: Table, name: str, dims: list[int]) -> Part:
     return Part(name=name, table=replace(table, **own), cells=cells)
 
 
-def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
+def read_tables(table: Table, files: Mapping[str, Sequence[Path]], read: Any) -> Release:
     """Return the release of a publication from the files of its tables.
 
     Parameters
@@ -98,7 +96,7 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
     table
         The system of the publication.
     files
-        The file of each table, by its name.
+        The files of each table, by its name: what one of them prints is printed.
     read
         Reads the release of one table from a file, or from those columns of it that are the table's.
     """
@@ -106,11 +104,10 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
     for part in table.parts or ():
         values = table.values[part.cells]
         own = part.table if np.array_equal(values, part.table.values) else part.table.with_(values=values)
-        path = files[part.name]
-        beside = [other for other in table.parts or () if other is not part and files[other.name] == path]
-        pairs.append(
-            (part, read(own, path, columns=_indicator_columns_as_read(path, part, beside) if beside else None))
-        )
+        for path in files[part.name]:
+            beside = [other for other in table.parts or () if other is not part and path in files[other.name]]
+            columns = _indicator_columns_as_read(path, part, beside) if beside else None
+            pairs.append((part, read(own, path, columns=columns)))
     kinds = {release.method for _, release in pairs}
     if len(kinds) > 1:
         raise ReleaseError(f"the tables were made by different methods: {', '.join(sorted(kinds))}.")

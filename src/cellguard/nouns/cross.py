@@ -13,6 +13,7 @@ from cellguard.nouns.checks import additivity_residuals
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from cellguard.nouns.hierarchy import Hierarchy
     from cellguard.nouns.table import Table
 
 __all__ = ["crosses_of_cells", "relations_that_hold", "table_with_the_cross", "table_zeros_that_are_known"]
@@ -33,21 +34,28 @@ def table_with_the_cross(table: Table) -> Table:
     """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
-    from cellguard._engine.space.cross import incidence_of_cross_cells, relations_from_cross_null_space
+    from cellguard._engine.space.cross import incidences_of_crosses, relations_from_cross_null_space
 
     empty = table_zeros_that_are_known(table)
-    leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
-    cross = incidence_of_cross_cells(table.coordinates, leaves, empty)
-    if cross is None:
-        return table
-    table = table.with_(crosses=(cross,))
-    if not empty.any():
+    crosses = incidences_of_crosses(table.coordinates, [_tree_of_hierarchy(h) for h in table.hierarchies], empty)
+    table = table.with_(crosses=tuple(crosses)) if crosses else table
+    if not crosses or not empty.any():
         return table
     from scipy.sparse import vstack
 
-    more = relations_that_hold(relations_from_cross_null_space(cross, empty, table.relations), table.values)
+    told = [relations_from_cross_null_space(cross, empty, table.relations) for cross in crosses]
+    more = vstack([relations_that_hold(some, table.values) for some in told], format="csr")
     rhs = np.concatenate([table.rhs, np.zeros(more.shape[0])])
-    return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs) if len(rhs) else table
+    return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs)
+
+
+def _tree_of_hierarchy(hierarchy: Hierarchy) -> dict[int, list[list[int]]]:
+    """Return which codes each code is the sum of."""
+    found = hierarchy.relations()
+    tree: dict[int, list[list[int]]] = {}
+    for k, total in enumerate(found.totals.tolist()):
+        tree.setdefault(total, []).append(list(found.parts_of(k)))
+    return tree
 
 
 def crosses_of_cells(crosses: Sequence[IntArray], cells: IntArray, n: int) -> tuple[IntArray, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from cellguard._engine.space.cell_grid import (
     places_on_cell_grid,
     relations_on_cell_grid,
 )
-from cellguard._engine.space.cross import incidence_of_cross_cells, relations_from_cross_null_space
+from cellguard._engine.space.cross import incidences_of_crosses, relations_from_cross_null_space
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
@@ -72,7 +72,7 @@ def assemble(
     across = relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_distinct_cells(tables, place, len(cells))
-    crosses = _crosses_of_distinct_cells(meanings, codes, cells, empty)
+    crosses = _crosses_of_distinct_cells(parts, meanings, codes, cells, empty)
     of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in crosses if empty.any()]
     T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
     T, rhs = distinct_linked_relations(
@@ -178,22 +178,49 @@ def _empty_distinct_cells(tables: Sequence[Table], place: Sequence[IntArray], n:
 
 
 def _crosses_of_distinct_cells(
-    meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray
+    parts: Sequence[Part], meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray
 ) -> tuple[IntArray, ...]:
-    """Return the cross of all tables of each indicator, which is not published, where it can tell something."""
+    """Return the crosses of all tables, which are not published: of each indicator and part of the population."""
     several = next(iter(codes)) == "indicator" and "indicator" not in meanings.codes
-    dimensions = [d for d in codes if d in meanings.codes]
-    leaves = []
-    for d in dimensions:
-        totals = {code for code, kids in meanings.families.get(d, ()) if set(kids) != {code}}
-        leaves.append(np.array([k > 0 and code not in totals for k, code in enumerate(codes[d])]))
+    first = int(several)
+    dimensions = list(codes)[first:]
+    trees = [_tree_of_meanings(codes[d], meanings.families.get(d, ())) for d in dimensions]
+    populations = list(dict.fromkeys(tuple(sorted(part.where.items())) for part in parts))
     out = []
     for number in np.unique(cells[:, 0]) if several else [None]:
-        mine = np.arange(len(cells)) if number is None else np.flatnonzero(cells[:, 0] == number)
-        cross = incidence_of_cross_cells(cells[mine][:, int(several) :], leaves, empty[mine])
-        if cross is not None and len(cross):
-            out.append(mine[cross])
+        of_indicator = np.ones(len(cells), bool) if number is None else cells[:, 0] == number
+        for population in dict.fromkeys([(), *populations]):
+            inside, own, below = of_indicator.copy(), cells[:, first:].copy(), list(trees)
+            for dimension, code in population:
+                d, root = dimensions.index(dimension), codes[dimension].index(code)
+                inside &= np.isin(own[:, d], _codes_below(trees[d], root))
+                own[own[:, d] == root, d] = 0  # the part is the whole there
+                below[d] = trees[d] | {0: trees[d].get(root, [])}
+            mine = np.flatnonzero(inside)
+            out += [mine[cross] for cross in incidences_of_crosses(own[mine], below, empty[mine])]
     return tuple(out)
+
+
+def _tree_of_meanings(
+    codes: Sequence[str], families: Iterable[tuple[str, Sequence[str]]]
+) -> dict[int, list[list[int]]]:
+    """Return which codes of a dimension each code is the sum of, by their numbers."""
+    place = {code: k for k, code in enumerate(codes)}
+    tree: dict[int, list[list[int]]] = {}
+    for code, kids in families:
+        if set(kids) != {code} and code in place and all(kid in place for kid in kids):
+            tree.setdefault(place[code], []).append([place[kid] for kid in kids])
+    return tree
+
+
+def _codes_below(tree: Mapping[int, Sequence[Sequence[int]]], root: int) -> list[int]:
+    """Return a code and everything below it."""
+    found, left = {root}, [root]
+    while left:
+        new = {kid for kids in tree.get(left.pop(), ()) for kid in kids} - found
+        found |= new
+        left += new
+    return sorted(found)
 
 
 def _relations_of_the_cross(

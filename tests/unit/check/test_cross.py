@@ -7,6 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 import cellguard as cg
+from cellguard._engine.clock import NEVER
+from cellguard._engine.ranges import cross_reach
+from cellguard.nouns.publication import Part
 
 PAIRS = (["region", "act"], ["act", "size"], ["region", "size"])
 NAMES = ("region", "act", "size")
@@ -73,6 +76,75 @@ def test_nearly_empty_cells_give_nothing_away(made):
     assert not closer_cells(closed)
 
 
+def districts(records):
+    """Every region has two districts: the tables differ in how deep they go."""
+    return records | {"region": [f"{r}{k % 2}" for k, r in enumerate(records["region"])]}
+
+
+DISTRICTS = {name: [f"{name}0", f"{name}1"] for name in ("North", "South", "West")}
+
+
+def published_deeper(records):
+    deep = cg.tabulate(districts(records), {"region": DISTRICTS, "act": None}, "turnover")
+    flat = [cg.tabulate(records, names, "turnover") for names in PAIRS[1:]]
+    return {"deep": deep, "by act": flat[0], "by size": flat[1]}
+
+
+def published_with_a_detail(records):
+    tables = {" by ".join(names): cg.tabulate(records, names, "turnover") for names in PAIRS}
+    return tables | {"districts": cg.tabulate(districts(records), {"region": DISTRICTS}, "turnover")}
+
+
+def published_for_a_part(records):
+    more = {name: [*records[name], *records[name]] for name in (*NAMES, "turnover")}
+    n = len(records["turnover"])
+    sector = {"sector": ["A"] * n + ["B"] * n}
+    parts = [
+        Part(name=" by ".join(names), table=cg.tabulate(records, names, "turnover"), where={"sector": "A"})
+        for names in PAIRS
+    ]
+    return [*parts, Part(name="sectors", table=cg.tabulate(more | sector, ["sector"], "turnover"))]
+
+
+def published_beside_another_cycle(records):
+    rng = np.random.default_rng(1)
+    codes = [f"c{k}" for k in range(15)]
+    cube = rng.uniform(5, 50, (15, 15, 15))
+    cube *= sum(records["turnover"]) / cube.sum()
+    tables = {" by ".join(names): cg.tabulate(records, names, "turnover") for names in PAIRS}
+    for axis, names in enumerate((("y", "z"), ("x", "z"), ("x", "y"))):
+        tables["".join(names)] = cg.Table.from_leaves(dict.fromkeys(names, codes), cube.sum(axis=axis))
+    return tables
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [published_deeper, published_with_a_detail, published_for_a_part, published_beside_another_cycle],
+)
+def test_the_cross_is_found_whatever_else_is_published(tables):
+    made = cg.Publication.of(tables(nearly_empty()), tolerance=1e-6)
+    table = made.table
+    mines = [
+        c for c in range(table.n_cells)
+        if {"act": "mining"}.items() <= codes_of(table, c).items()
+        and codes_of(table, c).get("region") in DISTRICTS and codes_of(table, c)["size"] == "Total"
+    ]  # fmt: skip
+    assert len(mines) == 3
+    level = np.zeros(table.n_cells)
+    level[mines] = 0.06 * table.values[mines]
+    table = table.with_(sensitive=level > 0, lower=level, upper=level, insiders=False)
+    open_ = cg.suppress(table.with_(crosses=()), time_limit_s=10)
+    assert open_.published
+    assert not replace(open_, table=table).audit().safe
+    closed = cg.suppress(table, time_limit_s=10)
+    assert closed.published
+    assert closed.audit().safe
+
+
+def codes_of(table, cell):
+    return {d: table.codes[k][table.coordinates[cell, k]] for k, d in enumerate(table.dimensions)}
+
+
 def random_tables(seed):
     rng = np.random.default_rng(seed)
     shape = (3, 3, int(rng.integers(2, 4)))
@@ -129,3 +201,22 @@ def test_a_limit_of_time_leaves_it_open():
     release = cg.suppress(table.with_(crosses=()), time_limit_s=10)
     found = replace(release, table=table).audit(time_limit_s=0.0)
     assert not found.safe
+
+
+def test_a_cross_that_is_too_large_is_said_to_be_left_out(monkeypatch):
+    table = as_linked(nearly_empty()).apply(cg.PPercent(10)).with_(insiders=False)
+    release = replace(cg.suppress(table.with_(crosses=()), time_limit_s=10), table=table)
+    assert "crosses_not_audited" not in release.audit().summary()
+    monkeypatch.setattr(cross_reach, "MOST_CELLS", 10)
+    assert release.audit(exact=True).summary()["crosses_not_audited"] == 1
+
+
+def test_a_movement_beyond_the_bounds_shows_nothing():
+    """A solver that is stopped may hand over a point outside them."""
+    table = as_linked(nearly_empty())
+    (reach,) = cross_reach.CrossReach.of(table.relations, table.crosses, table.values, NEVER)
+    still = np.zeros(reach.A.shape[1])
+    low, high = np.concatenate([still[: reach.n], -reach.x]), np.concatenate([still[: reach.n], reach.x + np.inf])
+    assert reach._holds(still, low, high)
+    whole = np.concatenate([table.values / reach.unit, reach.x])
+    assert not reach._holds(whole, low, high)  # satisfies every relation

@@ -23,15 +23,17 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import ONCE, WARM, LinearModel, LinearProgram
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["CrossReach"]
+__all__ = ["MOST_CELLS", "CrossReach"]
 
-_MOST = 50_000
-"""Cells of crosses beyond which programs take too long."""
+MOST_CELLS = 50_000
+"""Cells of a cross beyond which programs take too long."""
 _SWEEPS = 1_000
 _FITS = 1e-11
 """Relative distance from its margins at which a cross fits."""
 _DENSE = 4_000
 """Relations beyond which a dense factorization takes too long."""
+_SMALL = 1e-2
+"""Movements in units of the typical value below which a program's tolerance is no longer told from them."""
 _FAR = 100.0
 """A program goes at most so many times as far as it is asked to."""
 _REACHED = 1 - 1e-7
@@ -56,13 +58,24 @@ class CrossReach:
         self.A = csr_array(vstack([hstack([relations, without]), hstack([of_leaves, counted[leaves]])]))
 
     @classmethod
-    def of(cls, relations: csr_array, crosses: Sequence[IntArray], values: FloatArray) -> CrossReach | None:
-        """Return it for the values of a table; None where they are not the margins of anything, or it is too large."""
-        if not crosses or sum(map(len, crosses)) > _MOST:
-            return None
-        fits = [_fitted_for_cross_reach(cross, values) for cross in crosses]
-        found = [x for x in fits if x is not None]
-        return cls(relations, crosses, values, np.concatenate(found)) if len(found) == len(crosses) else None
+    def of(
+        cls, relations: csr_array, crosses: Sequence[IntArray], values: FloatArray, deadline: Deadline
+    ) -> list[CrossReach]:
+        """Return it for the values of a table: for as many crosses at a time as one program takes.
+
+        What has too many cells is left out, and what is the margins of nothing: nobody concludes anything from it.
+        """
+        small = [cross for cross in crosses if len(cross) <= MOST_CELLS]
+        fitted = [(cross, x) for cross in small if (x := _fitted_for_cross_reach(cross, values, deadline)) is not None]
+        groups: list[list[tuple[IntArray, FloatArray]]] = []
+        for one in fitted:
+            if not groups or sum(len(x) for _, x in groups[-1]) + len(one[1]) > MOST_CELLS:
+                groups.append([])
+            groups[-1].append(one)
+        return [
+            cls(relations, [cross for cross, _ in group], values, np.concatenate([x for _, x in group]))
+            for group in groups
+        ]
 
     def shown(
         self, cells: IntArray, asked: tuple[FloatArray, FloatArray], bounds: tuple[FloatArray, FloatArray],
@@ -98,7 +111,7 @@ class CrossReach:
                 found = program.solve(time_limit_s=deadline.at_least(), duals=False)
                 program.set_bounds(one, low[one], high[one])
                 program.set_costs(one, np.zeros(1))
-                if self._holds(found.x):
+                if self._holds(found.x, low, high):
                     furthest = np.maximum(furthest, [-found.x[: self.n], found.x[: self.n]])
         return furthest[0, cells] * self.unit, furthest[1, cells] * self.unit
 
@@ -133,16 +146,17 @@ class CrossReach:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     steps = np.where(move > 0, high / move, np.where(move < 0, low / move, np.inf))
                 move *= min(float(steps.min()), need[side, cell])
-                if self._holds(move):
+                if self._holds(move, low, high):
                     furthest = np.maximum(furthest, [-move[: self.n], move[: self.n]])
         return furthest
 
-    def _holds(self, x: FloatArray) -> bool:
-        """Whether a movement satisfies every relation, and leaves nothing negative, whatever the solver says."""
+    def _holds(self, x: FloatArray, low: FloatArray, high: FloatArray) -> bool:
+        """Whether a movement satisfies relations and bounds, and leaves nothing negative, whatever the solver says."""
         if not np.isfinite(x).all():
             return False
-        slack = 1e-7 * np.maximum(1.0, abs(self.A) @ np.abs(x))
-        return bool((np.abs(self.A @ x) <= slack).all() and (self.x + x[self.n :] >= -1e-7 * (1.0 + self.x)).all())
+        slack = 1e-7 * np.maximum(_SMALL, abs(self.A) @ np.abs(x))
+        inside = (x >= low - 1e-7 * (_SMALL + np.abs(x))) & (x <= high + 1e-7 * (_SMALL + np.abs(x)))
+        return bool(inside.all() and (np.abs(self.A @ x) <= slack).all())
 
     def cheapest(
         self, cell: int, by: float, free: BoolArray, prices: FloatArray, bounds: tuple[FloatArray, FloatArray],
@@ -168,13 +182,13 @@ class CrossReach:
         found = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, price), ONCE).solve(
             time_limit_s=deadline.at_least(), duals=False
         )
-        if not found.optimal or not self._holds(found.x[: self.n + m]):
+        if not found.optimal or not self._holds(found.x[: self.n + m], lower[: self.n + m], upper[: self.n + m]):
             return None
         moved = np.abs(found.x[: self.n]) > 1e-9 * np.maximum(1.0, np.abs(by) / self.unit)
         return np.asarray(moved & ~free)
 
 
-def _fitted_for_cross_reach(cross: IntArray, values: FloatArray) -> FloatArray | None:
+def _fitted_for_cross_reach(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
     """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit."""
     x = np.ones(len(cross))
     n = len(values)
@@ -190,10 +204,10 @@ def _fitted_for_cross_reach(cross: IntArray, values: FloatArray) -> FloatArray |
             ]
             if max(off) <= _FITS:
                 return x
-    return _cross_reach_fitted_by_program(cross, values)
+    return _cross_reach_fitted_by_program(cross, values, deadline)
 
 
-def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray) -> FloatArray | None:
+def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
     """Return numbers of a cross that have the true margins, by a linear program: where much must be zero."""
     cells = np.unique(cross)
     unit = max(float(np.median(np.abs(values[cells]))), 1e-300)
@@ -203,5 +217,5 @@ def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray) -> Float
     )
     side = values[cells] / unit
     model = LinearModel(A, side, side, np.zeros(len(cross)), np.full(len(cross), np.inf))
-    found = LinearProgram(model, ONCE).solve(time_limit_s=30.0, duals=False)
+    found = LinearProgram(model, ONCE).solve(time_limit_s=min(30.0, deadline.at_least()), duals=False)
     return np.maximum(found.x, 0.0) * unit if found.optimal and model.holds(found.x) else None

@@ -14,7 +14,8 @@ them is the margins of some cross. What else is known of the cross, that nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -22,8 +23,10 @@ from scipy.sparse import csr_array, vstack
 from cellguard._engine.space.reduce import independent_rows, reduced_to_whole_coefficients
 from cellguard._types import BoolArray, Coordinates, IntArray
 
-__all__ = ["incidence_of_cross_cells", "relations_from_cross_null_space"]
+__all__ = ["Tree", "incidences_of_crosses", "relations_from_cross_null_space"]
 
+Tree: TypeAlias = Mapping[int, Sequence[Sequence[int]]]
+"""Code -> the codes that it is the sum of, in each way that is known."""
 Layout = frozenset[int]
 """The dimensions of a table."""
 
@@ -35,29 +38,35 @@ _FIRST = 2
 """The elimination begins with so many cells of the cross for each published one."""
 
 
-def incidence_of_cross_cells(
-    coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray
-) -> IntArray | None:
-    """Return the cells of the cross that may be filled, as the published cells that each counts in.
+def incidences_of_crosses(coordinates: Coordinates, trees: Sequence[Tree], empty: BoolArray) -> list[IntArray]:
+    """Return the cells of each cross that may be filled, as the published cells that each counts in.
 
-    None where the cross is published itself, where the tables form a tree, and where it has too many cells.
+    Tables that hang together in cycles have a cross, each group of them its own: by the finest codes that all of them
+    have. There is none where it is published itself, where the tables form a tree, and where it has too many cells.
 
     Parameters
     ----------
     coordinates
         Code of each cell in each dimension; 0 is the total.
-    leaves
-        Dimension by dimension: which codes are no sums of others.
+    trees
+        Dimension by dimension: the codes that each code is the sum of, in one way or in several.
     empty
         Cells that everybody knows to be empty.
     """
-    if np.all([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)], axis=0).any():
-        return None
-    tables = _tables_in_cross_space(coordinates, leaves)
-    core = _cyclic_layouts_in_cross_space(list(tables))
-    return _filled_incidence_of_cross(
-        [(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates
-    )
+    layout = (coordinates > 0) @ (1 << np.arange(len(trees)))
+    tables: dict[Layout, IntArray] = {}
+    for number in np.unique(layout).tolist():
+        dimensions = frozenset(d for d in range(len(trees)) if number >> d & 1)
+        cells = np.flatnonzero(layout == number)
+        if dimensions and _cut_of_cross_space({dimensions: cells}, coordinates, trees) is not None:
+            tables[dimensions] = cells
+    found = []
+    for group in _groups_of_layouts(_cyclic_layouts_in_cross_space(list(tables))):
+        chosen = _cut_of_cross_space({one: tables[one] for one in group}, coordinates, trees)
+        if chosen is not None:
+            filled = [(one, cells[~empty[cells]]) for one, cells in chosen.items()]
+            found.append(_filled_incidence_of_cross(filled, coordinates))
+    return [cross for cross in found if cross is not None and len(cross)]
 
 
 def relations_from_cross_null_space(cross: IntArray, empty: BoolArray, known: csr_array) -> csr_array:
@@ -65,18 +74,44 @@ def relations_from_cross_null_space(cross: IntArray, empty: BoolArray, known: cs
     return _relations_outside_known_space(_left_null_space(cross, len(empty)), known, empty)
 
 
-def _tables_in_cross_space(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layout, IntArray]:
-    """Return the cells of every combination of dimensions that is there with all its leaves."""
-    at_leaf = np.column_stack([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)])
-    plain = (at_leaf | (coordinates == 0)).all(axis=1)
-    layout = at_leaf @ (1 << np.arange(len(leaves)))
+def _cut_of_cross_space(
+    tables: dict[Layout, IntArray], coordinates: Coordinates, trees: Sequence[Tree]
+) -> dict[Layout, IntArray] | None:
+    """Return the cells of tables by the finest codes that all of them have; None where these do not make the whole."""
+    chosen = {}
+    for d in sorted({d for layout in tables for d in layout}):
+        own = [set(np.unique(coordinates[cells, d]).tolist()) for layout, cells in tables.items() if d in layout]
+        codes = _finest_codes(set.intersection(*own), trees[d], 0)
+        if codes is None or 0 in codes:
+            return None
+        chosen[d] = np.array(codes)
     out = {}
-    for number in np.unique(layout[plain]).tolist():
-        dimensions = frozenset(d for d in range(len(leaves)) if number >> d & 1)
-        cells = np.flatnonzero(plain & (layout == number))
-        if dimensions and len(cells) == np.prod([int(leaves[d].sum()) for d in dimensions]):
-            out[dimensions] = cells
+    for layout, cells in tables.items():
+        mine = cells[np.all([np.isin(coordinates[cells, d], chosen[d]) for d in layout], axis=0)]
+        if len(mine) != np.prod([len(chosen[d]) for d in layout]):
+            return None
+        out[layout] = mine
     return out
+
+
+def _finest_codes(known: set[int], tree: Tree, code: int) -> list[int] | None:
+    """Return the finest of the known codes that make up a code; None where there are none."""
+    for kids in tree.get(code, ()):
+        below = [_finest_codes(known, tree, kid) for kid in kids if kid != code]
+        if below and all(part is not None for part in below):
+            return [one for part in below for one in part or ()]
+    return [code] if code in known else None
+
+
+def _groups_of_layouts(layouts: Sequence[Layout]) -> list[list[Layout]]:
+    """Return the combinations of dimensions that hang together by shared ones."""
+    groups: list[list[Layout]] = []
+    for layout in layouts:
+        near = [group for group in groups if any(layout & other for other in group)]
+        groups = [group for group in groups if group not in near] + [
+            [layout, *(one for group in near for one in group)]
+        ]
+    return groups
 
 
 def _cyclic_layouts_in_cross_space(layouts: Sequence[Layout]) -> list[Layout]:

@@ -22,7 +22,7 @@ from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "matching_grid_of", "matching_over_all_rules",
+    "KNOWLEDGE", "LARGEST_MINIMUM", "CountAttack", "CountRule", "Grid", "matching_grid_of", "matching_over_all_rules",
     "require_counts_for_matching", "rule_attacker_knows", "rule_attacker_may_guess", "rules_attacker_infers",
 ]  # fmt: skip
 
@@ -30,6 +30,8 @@ KNOWLEDGE = ("rule", "mechanism", "algorithm")
 """How much an attacker knows, see :mod:`cellguard.check.attack.matching`."""
 _LOSSES = ("cells", "counts")
 _TIE_BITS = 24
+LARGEST_MINIMUM = 100
+"""The largest minimum frequency that is held possible where nobody says it; laws and handbooks ask for 3 to 30."""
 _GIVE_IT = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
 
 
@@ -259,10 +261,11 @@ def rules_attacker_infers(grid: Grid, pattern: BoolArray, rule: CountRule) -> li
     """Return every rule of the same width by which the sensitive cells of a release may have been chosen.
 
     What is published decides, so that the list tells nothing: a minimum that no published count is below, beyond
-    the largest count that a withheld cell can be only one, and with zeros as without unless a zero is published.
+    the largest count that a withheld cell can be only one, at most :data:`LARGEST_MINIMUM`, and with zeros as without
+    unless a zero is published.
     """
     _, high = twoway.feasible_count_intervals(grid.counts, pattern)
-    all_small = int(high[pattern].max(initial=0)) + grid.least + 1
+    all_small = min(LARGEST_MINIMUM, int(high[pattern].max(initial=0)) + grid.least + 1)
     return [
         replace(rule, minimum=minimum, zeros=zeros)
         for zeros in (True, False)

@@ -7,6 +7,7 @@ cheapest movements in which cells that are withheld already cost nothing.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray
-from cellguard.check.cross import reach_audited_with_cross
+from cellguard.check.cross import reaches_audited_with_cross
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.problem import SuppressionProblem
@@ -59,16 +60,14 @@ def pattern_mended_with_cross(release: Suppression, found: Audit, deadline: Dead
     Each cell that does not is moved with the cross behind it, at the least price of what is still published.
     """
     table, withheld = release.table, release.suppressed.copy()
-    reach = reach_audited_with_cross(release)
-    if reach is None:
-        return None
+    reaches = reaches_audited_with_cross(release, deadline)
     room = np.where(table.fixed, 0.0, table.lb - table.values), np.where(table.fixed, 0.0, table.ub - table.values)
     for finding in found.findings:
         need, known = finding.levels, table.bounds(finding.attacker)
         bounds = np.maximum(room[0], known[0] - table.values), np.minimum(room[1], known[1] - table.values)
         for k in np.flatnonzero(~finding.safe).tolist():
             cell = int(need.cells[k])
-            for by in _movements_pattern_must_allow(need, k):
+            for reach, by in product(reaches, _movements_pattern_must_allow(need, k)):
                 more = reach.cheapest(cell, by, withheld, table.weights, bounds, deadline)
                 if more is None:
                     return None

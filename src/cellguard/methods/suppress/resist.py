@@ -22,6 +22,7 @@ from cellguard._engine.clock import now
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray
 from cellguard.check.attack.counts import (
+    LARGEST_MINIMUM,
     CountRule,
     Grid,
     matching_grid_of,
@@ -318,6 +319,11 @@ def _prepared_to_resist(table: Table, rule: CountRule | None, *, doubtful: bool 
         sliding = np.zeros(table.n_cells)
         sliding[need.cells] = need.sliding  # a count without levels asks for the smallest width
         rule = (rule_attacker_may_guess if doubtful else rule_attacker_knows)(table.with_(sliding=sliding))
+        if doubtful and rule.minimum > LARGEST_MINIMUM:
+            raise InputError(
+                f"{table.name}: nobody says the minimum frequency, and it is more than {LARGEST_MINIMUM}.",
+                hint="say it: resist=cg.CountRule(minimum=..., width=...).",
+            )
     _refuse_levels_beyond_pattern(table, need, rule)
     if (inner & table.fixed).any():
         raise InputError(
