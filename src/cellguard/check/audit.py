@@ -22,7 +22,7 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.by_clusters import audited_by_clusters, clusters_to_audit
-from cellguard.check.cross import crosses_not_audited, judged_by_the_cross
+from cellguard.check.cross import judged_by_the_cross
 from cellguard.check.read_release import check_release_to_audit
 from cellguard.check.witnesses import Proof, attackers_to_audit, write_witnesses
 from cellguard.exceptions import InputError
@@ -258,8 +258,8 @@ class Audit:
         out: dict[str, Any] = {"safe": self.safe, "checked": self.checked, "exact": self.exact, "unsafe": self.unsafe}
         if self.unknown:
             out["unknown"] = self.unknown
-        if left := crosses_not_audited(self.release.table):
-            out["crosses_not_audited"] = left
+        if self.release.table.crosses_left_out:
+            out["crosses_not_audited"] = self.release.table.crosses_left_out
         return out
 
     def save_witnesses(self, path: str | Path) -> None:

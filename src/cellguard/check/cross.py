@@ -20,9 +20,8 @@ from cellguard.nouns.release import Release
 if TYPE_CHECKING:
     from cellguard._engine.ranges.cross_reach import CrossReach
     from cellguard.check.audit import Finding
-    from cellguard.nouns.table import Table
 
-__all__ = ["crosses_not_audited", "judged_by_the_cross", "reaches_audited_with_cross"]
+__all__ = ["judged_by_the_cross", "reaches_audited_with_cross"]
 
 _MET = 1 - 1e-6
 """Share of a level at which programs in floating point meet it."""
@@ -35,13 +34,6 @@ def reaches_audited_with_cross(release: Release, deadline: Deadline) -> list[Cro
     table = release.table
     crosses = [cross for cross in table.crosses if (table.lb[np.unique(cross)] >= 0).all()]
     return CrossReach.of(table.relations, crosses, table.values, deadline)
-
-
-def crosses_not_audited(table: Table) -> int:
-    """Return how many crosses have too many cells to be looked at."""
-    from cellguard._engine.ranges.cross_reach import MOST_CELLS
-
-    return sum(len(cross) > MOST_CELLS for cross in table.crosses)
 
 
 def judged_by_the_cross(release: Release, findings: Sequence[Finding], deadline: Deadline) -> list[Finding]:

@@ -84,7 +84,7 @@ def _linked_part_as_read(table: Table, name: str, dims: list[int]) -> Part:
     own |= {"coordinates": table.coordinates[cells][:, dims], "relations": table.relations[:0][:, cells]}
     own |= {"rhs": table.rhs[:0], "dimensions": tuple(table.dimensions[d] for d in dims)}
     own |= {"codes": tuple(table.codes[d] for d in dims), "hierarchies": (), "attackers": (EXTERNAL,)}
-    own |= {"counts": None, "statistics": None, "flags": None, "insiders": False, "crosses": ()}
+    own |= {"counts": None, "statistics": None, "flags": None, "insiders": False, "crosses": (), "crosses_left_out": 0}
     return Part(name=name, table=replace(table, **own), cells=cells)
 
 

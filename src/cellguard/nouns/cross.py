@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,17 @@ from cellguard.nouns.checks import additivity_residuals
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from cellguard._engine.space.cross import Cross
     from cellguard.nouns.hierarchy import Hierarchy
     from cellguard.nouns.table import Table
 
-__all__ = ["crosses_of_cells", "relations_that_hold", "table_with_the_cross", "table_zeros_that_are_known"]
+__all__ = [
+    "crosses_of_cells",
+    "crosses_to_audit",
+    "relations_that_hold",
+    "table_with_the_cross",
+    "table_zeros_that_are_known",
+]
 
 
 def table_zeros_that_are_known(table: Table) -> BoolArray:
@@ -34,11 +41,11 @@ def table_with_the_cross(table: Table) -> Table:
     """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
-    from cellguard._engine.space.cross import incidences_of_crosses, relations_from_cross_null_space
+    from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space
 
     empty = table_zeros_that_are_known(table)
-    crosses = incidences_of_crosses(table.coordinates, [_tree_of_hierarchy(h) for h in table.hierarchies], empty)
-    table = table.with_(crosses=tuple(crosses)) if crosses else table
+    crosses = crosses_of_tables(table.coordinates, [_tree_of_hierarchy(h) for h in table.hierarchies], empty)
+    table = table.with_(**crosses_to_audit(crosses))
     if not crosses or not empty.any():
         return table
     from scipy.sparse import vstack
@@ -56,6 +63,14 @@ def _tree_of_hierarchy(hierarchy: Hierarchy) -> dict[int, list[list[int]]]:
     for k, total in enumerate(found.totals.tolist()):
         tree.setdefault(total, []).append(list(found.parts_of(k)))
     return tree
+
+
+def crosses_to_audit(crosses: Sequence[Cross]) -> dict[str, Any]:
+    """Return the fields of a table for its crosses: those that programs can take, and how many others there are."""
+    from cellguard._engine.space.cross import MOST_IN_PROGRAMS
+
+    small = tuple(cross.cells for cross in crosses if len(cross.cells) <= MOST_IN_PROGRAMS)
+    return {"crosses": small, "crosses_left_out": len(crosses) - len(small)}
 
 
 def crosses_of_cells(crosses: Sequence[IntArray], cells: IntArray, n: int) -> tuple[IntArray, ...]:

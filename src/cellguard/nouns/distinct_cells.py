@@ -14,14 +14,14 @@ from cellguard._engine.space.cell_grid import (
     places_on_cell_grid,
     relations_on_cell_grid,
 )
-from cellguard._engine.space.cross import incidences_of_crosses, relations_from_cross_null_space
+from cellguard._engine.space.cross import Cross, cross_tells_nothing, crosses_of_tables, relations_from_cross_null_space
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import table_cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
-from cellguard.nouns.cross import crosses_of_cells, relations_that_hold, table_zeros_that_are_known
+from cellguard.nouns.cross import crosses_of_cells, crosses_to_audit, relations_that_hold, table_zeros_that_are_known
 from cellguard.nouns.levels import keep_level_widths_of_table, smallest_level_widths_of_table
 from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
@@ -53,7 +53,12 @@ def assemble(
     sizes = [len(c) for c in codes.values()]
     own = [_part_as_distinct_cells(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
     cells, place = distinct_on_cell_grid(own, sizes)
-    described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
+    described: dict[str, Any] = {
+        "dimensions": tuple(codes),
+        "codes": tuple(codes.values()),
+        "coordinates": cells,
+        "name": name,
+    }
 
     def label(cell: int) -> str:
         return table_cell_name(codes, cells[cell])
@@ -73,7 +78,8 @@ def assemble(
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_distinct_cells(tables, place, len(cells))
     crosses = _crosses_of_distinct_cells(parts, meanings, codes, cells, empty)
-    of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in crosses if empty.any()]
+    telling = _telling_crosses(crosses) if empty.any() else []
+    of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in telling]
     T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
     T, rhs = distinct_linked_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
@@ -89,7 +95,8 @@ def assemble(
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     shown = tuple(part for part in placed if not part.hidden)
     library = next((part.table.library for part in placed if part.table.library is not None), None)
-    table = Table(relations=T, rhs=rhs, parts=shown, library=library, crosses=crosses, **{**fields, **described})
+    described |= crosses_to_audit(crosses)
+    table = Table(relations=T, rhs=rhs, parts=shown, library=library, **{**fields, **described})
     cluster_of, names = clusters(table, shown)
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
@@ -179,8 +186,10 @@ def _empty_distinct_cells(tables: Sequence[Table], place: Sequence[IntArray], n:
 
 def _crosses_of_distinct_cells(
     parts: Sequence[Part], meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray
-) -> tuple[IntArray, ...]:
+) -> list[Cross]:
     """Return the crosses of all tables, which are not published: of each indicator and part of the population."""
+    from scipy.sparse import csr_array
+
     several = next(iter(codes)) == "indicator" and "indicator" not in meanings.codes
     first = int(several)
     dimensions = list(codes)[first:]
@@ -197,8 +206,13 @@ def _crosses_of_distinct_cells(
                 own[own[:, d] == root, d] = 0  # the part is the whole there
                 below[d] = trees[d] | {0: trees[d].get(root, [])}
             mine = np.flatnonzero(inside)
-            out += [mine[cross] for cross in incidences_of_crosses(own[mine], below, empty[mine])]
-    return tuple(out)
+            for cross in crosses_of_tables(own[mine], below, empty[mine]):
+                margins = csr_array(
+                    (cross.margins.data, mine[cross.margins.indices], cross.margins.indptr),
+                    shape=(cross.margins.shape[0], len(cells)),
+                )
+                out.append(Cross(mine[cross.cells], margins))
+    return out
 
 
 def _tree_of_meanings(
@@ -223,17 +237,32 @@ def _codes_below(tree: Mapping[int, Sequence[Sequence[int]]], root: int) -> list
     return sorted(found)
 
 
+def _telling_crosses(crosses: Sequence[Cross]) -> list[Cross]:
+    """Return the crosses whose empty cells tell something; indicators of the same tables are looked at once."""
+    tells: dict[bytes, bool] = {}
+    out = []
+    for cross in crosses:
+        key = np.unique(cross.cells, return_inverse=True)[1].astype(np.int32).tobytes()
+        if key not in tells:
+            tells[key] = not cross_tells_nothing(cross)
+        if tells[key]:
+            out.append(cross)
+    return out
+
+
 def _relations_of_the_cross(
-    cross: IntArray, indicators: int, cells: Coordinates, empty: BoolArray, known: csr_array
+    cross: Cross, indicators: int, cells: Coordinates, empty: BoolArray, known: csr_array
 ) -> csr_array:
     """Return what the empty cells of one indicator tell about its cross."""
     from scipy.sparse import csr_array
 
-    own = cells[:, 0] == cells[cross[0, 0], 0] if indicators > 1 else np.ones(len(cells), bool)
+    own = cells[:, 0] == cells[cross.cells[0, 0], 0] if indicators > 1 else np.ones(len(cells), bool)
     mine = np.flatnonzero(own)
     rows = np.flatnonzero(abs(known) @ (~own).astype(float) == 0)
     more = relations_from_cross_null_space(
-        np.searchsorted(mine, cross), empty[mine], csr_array(csr_array(known[rows])[:, mine])
+        Cross(np.searchsorted(mine, cross.cells), cross.margins[:, mine]),
+        empty[mine],
+        csr_array(csr_array(known[rows])[:, mine]),
     )
     return csr_array((more.data, mine[more.indices], more.indptr), shape=(more.shape[0], len(cells)))
 
@@ -352,6 +381,7 @@ def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> T
         "flags": None,
         "parts": None,
         "crosses": crosses_of_cells(table.crosses, cells, table.n_cells),
+        "crosses_left_out": 0,
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole

@@ -92,6 +92,8 @@ class Table:
     """Which rule made each cell sensitive (:class:`cellguard.data.rules.Flags`), when rules did."""
     crosses: tuple[IntArray, ...] = ()
     """Of linked tables, for each indicator: the unpublished cells of their cross, as the cells that each counts in."""
+    crosses_left_out: int = 0
+    """How many crosses have so many cells that only the empty ones are looked at."""
     library: str | None = None
     """The library of the frame that it was made from (pandas, polars, pyarrow): releases come back as one of its."""
     parts: Any = None
@@ -542,5 +544,5 @@ class Table:
         return table_picture(self)
 
 
-_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts", "crosses"}
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts", "crosses", "crosses_left_out"}
 """Fields that change nothing in what respondents know or must not learn."""

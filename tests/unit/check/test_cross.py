@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 import cellguard as cg
 from cellguard._engine.clock import NEVER
 from cellguard._engine.ranges import cross_reach
+from cellguard._engine.space import cross
 from cellguard.nouns.publication import Part
 
 PAIRS = (["region", "act"], ["act", "size"], ["region", "size"])
@@ -207,8 +208,11 @@ def test_a_cross_that_is_too_large_is_said_to_be_left_out(monkeypatch):
     table = as_linked(nearly_empty()).apply(cg.PPercent(10)).with_(insiders=False)
     release = replace(cg.suppress(table.with_(crosses=()), time_limit_s=10), table=table)
     assert "crosses_not_audited" not in release.audit().summary()
-    monkeypatch.setattr(cross_reach, "MOST_CELLS", 10)
-    assert release.audit(exact=True).summary()["crosses_not_audited"] == 1
+    monkeypatch.setattr(cross, "MOST_IN_PROGRAMS", 10)
+    large = as_linked(nearly_empty())
+    assert not large.crosses
+    found = replace(release, table=release.table.with_(crosses=(), crosses_left_out=large.crosses_left_out)).audit()
+    assert found.summary()["crosses_not_audited"] == 1
 
 
 def test_a_movement_beyond_the_bounds_shows_nothing():

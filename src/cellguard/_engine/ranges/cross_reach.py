@@ -21,12 +21,11 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import ONCE, WARM, LinearModel, LinearProgram
+from cellguard._engine.space.cross import MOST_IN_PROGRAMS
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["MOST_CELLS", "CrossReach"]
+__all__ = ["CrossReach"]
 
-MOST_CELLS = 50_000
-"""Cells of a cross beyond which programs take too long."""
 _SWEEPS = 1_000
 _FITS = 1e-11
 """Relative distance from its margins at which a cross fits."""
@@ -63,13 +62,14 @@ class CrossReach:
     ) -> list[CrossReach]:
         """Return it for the values of a table: for as many crosses at a time as one program takes.
 
-        What has too many cells is left out, and what is the margins of nothing: nobody concludes anything from it.
+        What is the margins of nothing is left out: nobody concludes anything from it.
         """
-        small = [cross for cross in crosses if len(cross) <= MOST_CELLS]
-        fitted = [(cross, x) for cross in small if (x := _fitted_for_cross_reach(cross, values, deadline)) is not None]
+        fitted = [
+            (cross, x) for cross in crosses if (x := _fitted_for_cross_reach(cross, values, deadline)) is not None
+        ]
         groups: list[list[tuple[IntArray, FloatArray]]] = []
         for one in fitted:
-            if not groups or sum(len(x) for _, x in groups[-1]) + len(one[1]) > MOST_CELLS:
+            if not groups or sum(len(x) for _, x in groups[-1]) + len(one[1]) > MOST_IN_PROGRAMS:
                 groups.append([])
             groups[-1].append(one)
         return [

@@ -15,31 +15,53 @@ them is the margins of some cross. What else is known of the cross, that nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
+from scipy.sparse.linalg import lsqr
 
 from cellguard._engine.space.reduce import independent_rows, reduced_to_whole_coefficients
-from cellguard._types import BoolArray, Coordinates, IntArray
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 
-__all__ = ["Tree", "incidences_of_crosses", "relations_from_cross_null_space"]
+__all__ = [
+    "MOST_IN_PROGRAMS",
+    "Cross",
+    "Tree",
+    "cross_tells_nothing",
+    "crosses_of_tables",
+    "relations_from_cross_null_space",
+]
 
 Tree: TypeAlias = Mapping[int, Sequence[Sequence[int]]]
 """Code -> the codes that it is the sum of, in each way that is known."""
 Layout = frozenset[int]
 """The dimensions of a table."""
 
+MOST_IN_PROGRAMS = 50_000
+"""Cells of a cross beyond which programs take too long, so that only its empty cells are looked at."""
 _MOST = 200_000
 """Cells of a cross, beyond which it is left alone."""
 _ENTRIES = 5_000_000
 """Entries of an elimination, beyond which it is given up."""
+_STEPS = 2_000
+"""Steps of least squares, after which it is not known whether margins are all."""
 _FIRST = 2
 """The elimination begins with so many cells of the cross for each published one."""
 
 
-def incidences_of_crosses(coordinates: Coordinates, trees: Sequence[Tree], empty: BoolArray) -> list[IntArray]:
-    """Return the cells of each cross that may be filled, as the published cells that each counts in.
+class Cross(NamedTuple):
+    """The unpublished cross of some tables."""
+
+    cells: IntArray
+    """Its cells that may be filled, as the published cells that each counts in: a column for each table."""
+    margins: csr_array
+    """What holds between the tables whatever is empty: the margins that two of them share."""
+
+
+def crosses_of_tables(coordinates: Coordinates, trees: Sequence[Tree], empty: BoolArray) -> list[Cross]:
+    """Return the crosses of tables, each with its cells that may be filled.
 
     Tables that hang together in cycles have a cross, each group of them its own: by the finest codes that all of them
     have. There is none where it is published itself, where the tables form a tree, and where it has too many cells.
@@ -65,13 +87,50 @@ def incidences_of_crosses(coordinates: Coordinates, trees: Sequence[Tree], empty
         chosen = _cut_of_cross_space({one: tables[one] for one in group}, coordinates, trees)
         if chosen is not None:
             filled = [(one, cells[~empty[cells]]) for one, cells in chosen.items()]
-            found.append(_filled_incidence_of_cross(filled, coordinates))
-    return [cross for cross in found if cross is not None and len(cross)]
+            cross = _filled_incidence_of_cross(filled, coordinates)
+            if cross is not None and len(cross):
+                found.append(Cross(cross, _shared_margins(filled, coordinates)))
+    return found
 
 
-def relations_from_cross_null_space(cross: IntArray, empty: BoolArray, known: csr_array) -> csr_array:
+def _shared_margins(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates) -> csr_array:
+    """Return the margins that each two tables share, as relations between their cells."""
+    rows: list[IntArray] = []
+    columns: list[IntArray] = []
+    signs: list[FloatArray] = []
+    first = 0
+    for (one, mine), (other, theirs) in combinations(tables, 2):
+        shared = sorted(one & other)
+        both = np.concatenate([mine, theirs])
+        _, group = np.unique(coordinates[both][:, shared], axis=0, return_inverse=True)
+        rows.append(first + group.ravel())
+        columns.append(both)
+        signs.append(np.repeat([1.0, -1.0], [len(mine), len(theirs)]))
+        first = int(rows[-1].max(initial=first - 1)) + 1
+    shape = (first, len(coordinates))
+    return csr_array((np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+
+
+def relations_from_cross_null_space(cross: Cross, empty: BoolArray, known: csr_array) -> csr_array:
     """Return relations between cells that no known one implies, since much of the cross is empty."""
-    return _relations_outside_known_space(_left_null_space(cross, len(empty)), known, empty)
+    if cross_tells_nothing(cross):
+        return csr_array((0, len(empty)))
+    return _relations_outside_known_space(_left_null_space(cross.cells, len(empty)), known, empty)
+
+
+def cross_tells_nothing(cross: Cross) -> bool:
+    """Whether nothing but the shared margins holds between the tables, as far as a random combination tells.
+
+    Take from a random vector what is a combination of margins. Least squares recover the rest of it from its sums over
+    the cells of the cross exactly when nothing else is lost in these sums, that is, when no other relation holds.
+    """
+    columns, place = np.unique(cross.cells, return_inverse=True)
+    M, K = _incidence(place.reshape(cross.cells.shape), len(columns)), cross.margins[:, columns]
+    rng = np.random.default_rng(1)
+    b = rng.standard_normal(len(columns))
+    b -= K.T @ lsqr(K.T, b, atol=1e-13, btol=1e-13, iter_lim=_STEPS)[0]
+    seen = lsqr(M, M @ b, atol=1e-13, btol=1e-13, iter_lim=_STEPS)[0]
+    return bool(np.linalg.norm(b - seen) <= 1e-7 * np.linalg.norm(b))
 
 
 def _cut_of_cross_space(
