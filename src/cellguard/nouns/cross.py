@@ -41,16 +41,17 @@ def table_with_the_cross(table: Table) -> Table:
     """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
-    from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space
+    from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space, telling_crosses
 
     empty = table_zeros_that_are_known(table)
     crosses = crosses_of_tables(table.coordinates, [_tree_of_hierarchy(h) for h in table.hierarchies], empty)
     table = table.with_(**crosses_to_audit(crosses))
-    if not crosses or not empty.any():
+    telling = telling_crosses(crosses) if empty.any() else []
+    if not telling:
         return table
     from scipy.sparse import vstack
 
-    told = [relations_from_cross_null_space(cross, empty, table.relations) for cross in crosses]
+    told = [relations_from_cross_null_space(cross, empty, table.relations) for cross in telling]
     more = vstack([relations_that_hold(some, table.values) for some in told], format="csr")
     rhs = np.concatenate([table.rhs, np.zeros(more.shape[0])])
     return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs)

@@ -14,7 +14,7 @@ from cellguard._engine.space.cell_grid import (
     places_on_cell_grid,
     relations_on_cell_grid,
 )
-from cellguard._engine.space.cross import Cross, cross_tells_nothing, crosses_of_tables, relations_from_cross_null_space
+from cellguard._engine.space.cross import Cross, crosses_of_tables, relations_from_cross_null_space, telling_crosses
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
@@ -78,7 +78,7 @@ def assemble(
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_distinct_cells(tables, place, len(cells))
     crosses = _crosses_of_distinct_cells(parts, meanings, codes, cells, empty)
-    telling = _telling_crosses(crosses) if empty.any() else []
+    telling = telling_crosses(crosses) if empty.any() else []
     of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in telling]
     T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
     T, rhs = distinct_linked_relations(
@@ -235,19 +235,6 @@ def _codes_below(tree: Mapping[int, Sequence[Sequence[int]]], root: int) -> list
         found |= new
         left += new
     return sorted(found)
-
-
-def _telling_crosses(crosses: Sequence[Cross]) -> list[Cross]:
-    """Return the crosses whose empty cells tell something; indicators of the same tables are looked at once."""
-    tells: dict[bytes, bool] = {}
-    out = []
-    for cross in crosses:
-        key = np.unique(cross.cells, return_inverse=True)[1].astype(np.int32).tobytes()
-        if key not in tells:
-            tells[key] = not cross_tells_nothing(cross)
-        if tells[key]:
-            out.append(cross)
-    return out
 
 
 def _relations_of_the_cross(

@@ -224,3 +224,14 @@ def test_a_movement_beyond_the_bounds_shows_nothing():
     assert reach._holds(still, low, high)
     whole = np.concatenate([table.values / reach.unit, reach.x])
     assert not reach._holds(whole, low, high)  # satisfies every relation
+
+
+def test_a_cross_that_was_not_fitted_in_time_shows_nothing(monkeypatch):
+    """It had been left out like one that fits nothing, and the release called safe."""
+    table = as_linked(nearly_empty()).apply(cg.PPercent(10)).with_(insiders=False)
+    release = replace(cg.suppress(table, time_limit_s=10), table=table)
+    assert release.audit().safe
+    monkeypatch.setattr(cross_reach, "_SWEEPS", 0)
+    assert release.audit(exact=True).safe  # by a program
+    monkeypatch.setattr(cross_reach.LinearModel, "holds", lambda *_: False)
+    assert not release.audit(exact=True).safe

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.solvers.lp import ONCE, WARM, LinearModel, LinearProgram
+from cellguard._engine.solvers.lp import ONCE, WARM, LinearModel, LinearProgram, SolveStatus
 from cellguard._engine.space.cross import MOST_IN_PROGRAMS
 from cellguard._types import BoolArray, FloatArray, IntArray
 
@@ -62,7 +62,8 @@ class CrossReach:
     ) -> list[CrossReach]:
         """Return it for the values of a table: for as many crosses at a time as one program takes.
 
-        What is the margins of nothing is left out: nobody concludes anything from it.
+        What is the margins of nothing is left out: nobody concludes anything from it. Where that was not settled in
+        time, nothing is shown.
         """
         fitted = [
             (cross, x) for cross in crosses if (x := _fitted_for_cross_reach(cross, values, deadline)) is not None
@@ -94,11 +95,13 @@ class CrossReach:
         deadline
             When to stop; what was not shown until then is not.
         """
+        if not np.isfinite(self.x).all():
+            return np.zeros(len(cells)), np.zeros(len(cells))
         low = np.concatenate([bounds[0] / self.unit, -self.x])
         high = np.concatenate([bounds[1] / self.unit, np.full(len(self.x), np.inf)])
         need = np.zeros((2, self.n))
         need[:, cells] = np.array(asked) / self.unit
-        furthest = self._spread(cells, need, low, high)
+        furthest = self._spread(cells, need, (low, high), deadline)
         program: LinearProgram | None = None
         for side, sign in ((0, -1.0), (1, 1.0)):
             for cell in cells.tolist():
@@ -115,12 +118,15 @@ class CrossReach:
                     furthest = np.maximum(furthest, [-found.x[: self.n], found.x[: self.n]])
         return furthest[0, cells] * self.unit, furthest[1, cells] * self.unit
 
-    def _spread(self, cells: IntArray, need: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    def _spread(
+        self, cells: IntArray, need: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
+    ) -> FloatArray:
         """Return how far cells go, down and up, by movements that spread over everything by its size.
 
         The least sum of squares of relative movements is one linear system, the same for every cell; most cells
         reach their levels so, since nothing must move by more than it is.
         """
+        low, high = bounds
         furthest = np.zeros((2, self.n))
         free = np.flatnonzero(low < high)
         size = np.concatenate([np.minimum(-low[: self.n], high[: self.n]), self.x])[free]
@@ -131,10 +137,15 @@ class CrossReach:
         if not len(free) or len(G) > _DENSE:
             return furthest
         G[np.diag_indices(len(G))] += 1e-12 * max(float(np.diag(G).max(initial=0.0)), 1e-300)
-        factor = cho_factor(G, check_finite=False)
+        try:
+            factor = cho_factor(G, check_finite=False)
+        except LinAlgError:  # sizes too different for it: programs show what can be shown
+            return furthest
         place = np.full(self.A.shape[1], -1, np.int64)
         place[free] = np.arange(len(free))
         for cell in cells[place[cells] >= 0].tolist():
+            if deadline.passed:
+                break
             k = place[cell]
             z = -(A.T @ cho_solve(factor, A[:, [k]].toarray()[:, 0] * size[k], check_finite=False)) * size
             z[k] += size[k]
@@ -166,6 +177,8 @@ class CrossReach:
 
         `bounds` are the least and the largest movement of every cell if it may move.
         """
+        if not np.isfinite(self.x).all():
+            return None
         paid = np.flatnonzero(~free & (bounds[0] < bounds[1]))
         low, high = bounds[0] / self.unit, bounds[1] / self.unit
         low[cell] = high[cell] = by / self.unit
@@ -189,7 +202,10 @@ class CrossReach:
 
 
 def _fitted_for_cross_reach(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
-    """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit."""
+    """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit.
+
+    NaN where neither was found in time.
+    """
     x = np.ones(len(cross))
     n = len(values)
     scale = np.maximum(np.abs(values), 1e-9 * np.abs(values).max(initial=0.0))
@@ -204,6 +220,8 @@ def _fitted_for_cross_reach(cross: IntArray, values: FloatArray, deadline: Deadl
             ]
             if max(off) <= _FITS:
                 return x
+            if deadline.passed:
+                break
     return _cross_reach_fitted_by_program(cross, values, deadline)
 
 
@@ -217,5 +235,8 @@ def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray, deadline
     )
     side = values[cells] / unit
     model = LinearModel(A, side, side, np.zeros(len(cross)), np.full(len(cross), np.inf))
-    found = LinearProgram(model, ONCE).solve(time_limit_s=min(30.0, deadline.at_least()), duals=False)
-    return np.maximum(found.x, 0.0) * unit if found.optimal and model.holds(found.x) else None
+    found = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
+    if found.status is SolveStatus.INFEASIBLE:
+        return None
+    settled = found.optimal and model.holds(found.x)
+    return np.maximum(found.x, 0.0) * unit if settled else np.full(len(cross), np.nan)

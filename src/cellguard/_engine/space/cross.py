@@ -26,13 +26,8 @@ from cellguard._engine.space.reduce import independent_rows, reduced_to_whole_co
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 
 __all__ = [
-    "MOST_IN_PROGRAMS",
-    "Cross",
-    "Tree",
-    "cross_tells_nothing",
-    "crosses_of_tables",
-    "relations_from_cross_null_space",
-]
+    "MOST_IN_PROGRAMS", "Cross", "Tree", "crosses_of_tables", "relations_from_cross_null_space", "telling_crosses",
+]  # fmt: skip
 
 Tree: TypeAlias = Mapping[int, Sequence[Sequence[int]]]
 """Code -> the codes that it is the sum of, in each way that is known."""
@@ -113,12 +108,23 @@ def _shared_margins(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coor
 
 def relations_from_cross_null_space(cross: Cross, empty: BoolArray, known: csr_array) -> csr_array:
     """Return relations between cells that no known one implies, since much of the cross is empty."""
-    if cross_tells_nothing(cross):
-        return csr_array((0, len(empty)))
     return _relations_outside_known_space(_left_null_space(cross.cells, len(empty)), known, empty)
 
 
-def cross_tells_nothing(cross: Cross) -> bool:
+def telling_crosses(crosses: Sequence[Cross]) -> list[Cross]:
+    """Return the crosses whose empty cells tell something; indicators of the same tables are looked at once."""
+    tells: dict[bytes, bool] = {}
+    out = []
+    for cross in crosses:
+        key = np.unique(cross.cells, return_inverse=True)[1].astype(np.int32).tobytes()
+        if key not in tells:
+            tells[key] = not _cross_tells_nothing(cross)
+        if tells[key]:
+            out.append(cross)
+    return out
+
+
+def _cross_tells_nothing(cross: Cross) -> bool:
     """Whether nothing but the shared margins holds between the tables, as far as a random combination tells.
 
     Take from a random vector what is a combination of margins. Least squares recover the rest of it from its sums over
@@ -140,7 +146,7 @@ def _cut_of_cross_space(
     chosen = {}
     for d in sorted({d for layout in tables for d in layout}):
         own = [set(np.unique(coordinates[cells, d]).tolist()) for layout, cells in tables.items() if d in layout]
-        codes = _finest_codes(set.intersection(*own), trees[d], 0)
+        codes = _finest_codes(set.intersection(*own), trees[d], 0, {})
         if codes is None or 0 in codes:
             return None
         chosen[d] = np.array(codes)
@@ -153,13 +159,16 @@ def _cut_of_cross_space(
     return out
 
 
-def _finest_codes(known: set[int], tree: Tree, code: int) -> list[int] | None:
-    """Return the finest of the known codes that make up a code; None where there are none."""
-    for kids in tree.get(code, ()):
-        below = [_finest_codes(known, tree, kid) for kid in kids if kid != code]
-        if below and all(part is not None for part in below):
-            return [one for part in below for one in part or ()]
-    return [code] if code in known else None
+def _finest_codes(known: set[int], tree: Tree, code: int, seen: dict[int, list[int] | None]) -> list[int] | None:
+    """Return the finest of the known codes that make up a code; None where there are none. `seen` is what was found."""
+    if code not in seen:
+        seen[code] = [code] if code in known else None
+        for kids in tree.get(code, ()):
+            below = [_finest_codes(known, tree, kid, seen) for kid in kids if kid != code]
+            if below and all(part is not None for part in below):
+                seen[code] = [one for part in below for one in part or ()]
+                break
+    return seen[code]
 
 
 def _groups_of_layouts(layouts: Sequence[Layout]) -> list[list[Layout]]:

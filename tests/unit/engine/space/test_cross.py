@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._engine.space import cross
-from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space
+from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space, telling_crosses
 
 FIRMS = {
     ("North", "mining", "large"): [25, 15], ("North", "energy", "large"): [200] * 5, ("North", "crafts", "small"): [10] * 6,
@@ -42,7 +42,8 @@ def margins(filled, pairs=PAIRS):
 def relations(coordinates, leaves, empty, known):
     trees = [{0: [np.flatnonzero(leaf).tolist()]} for leaf in leaves]
     crosses = crosses_of_tables(coordinates, trees, empty)
-    return relations_from_cross_null_space(crosses[0], empty, known) if crosses else known[:0]
+    telling = telling_crosses(crosses)
+    return relations_from_cross_null_space(telling[0], empty, known) if telling else known[:0]
 
 
 def rank(A):
