@@ -10,6 +10,7 @@ import cellguard as cg
 from cellguard._engine.clock import NEVER
 from cellguard._engine.ranges import cross_reach
 from cellguard._engine.space import cross
+from cellguard.methods.cross import against_the_cross
 from cellguard.nouns.publication import Part
 
 PAIRS = (["region", "act"], ["act", "size"], ["region", "size"])
@@ -181,8 +182,16 @@ def test_some_of_these_patterns_are_seen_through():
     assert 0 < sum(seen) < len(seen)
 
 
+def test_what_cannot_be_mended_is_not_returned():
+    table = as_linked(nearly_empty()).apply(cg.PPercent(10)).with_(insiders=False)
+    planned = cg.suppress(table.with_(crosses=()), time_limit_s=10)
+    release = against_the_cross()(lambda given, **_: replace(planned, table=given))(table, time_limit_s=10)
+    assert not release.published
+    assert "unpublished cross" in release.explanation
+
+
 @pytest.mark.parametrize("verb", [cg.intervals, cg.perturb, cg.round])
-def test_what_cannot_be_mended_is_not_returned(verb):
+def test_what_other_methods_return_is_safe_with_the_cross(verb):
     for seed in range(6):
         table = random_tables(seed)
         options = {} if verb is cg.intervals else {"base": float(np.ceil(2.5 * table.lower.max()))}
