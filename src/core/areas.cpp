@@ -108,7 +108,8 @@ Index halve(const Network& network, std::span<const Index> first, std::span<cons
 }
 
 /// Decide a single area at the least price. Returns unmet balance.
-Index decide_one(const Network& network, Index area, const Areas& areas, std::span<const Index> need, std::span<Index> answer) {
+Index decide_one(const Network& network, Index area, const Areas& areas, std::span<const Index> need,
+                 std::span<Index> answer) {
     StepList steps(areas.columns());
     for (Index j = 0; j < areas.columns(); ++j) {
         const Cell cell = areas.cell(area, j);

@@ -31,7 +31,9 @@ class Matrix {
     template <class U>
         requires std::is_same_v<T, const U>
     Matrix(const Matrix<U>& other)  // to look at what may be changed is always allowed
-        : data_(other.data()), rows_(other.rows()), columns_(other.columns()) {}
+        : data_(other.data()),
+          rows_(other.rows()),
+          columns_(other.columns()) {}
 
     T* data() const { return data_; }
     Index rows() const { return rows_; }
@@ -63,7 +65,9 @@ class Rows {
   public:
     Rows() = default;
     Rows(Index rows, Index columns, T value = T{})
-        : values_(static_cast<std::size_t>(rows * columns), value), rows_(rows), columns_(columns) {}
+        : values_(static_cast<std::size_t>(rows * columns), value),
+          rows_(rows),
+          columns_(columns) {}
     explicit Rows(Matrix<const T> view)
         : values_(view.data(), view.data() + view.rows() * view.columns()),
           rows_(view.rows()),

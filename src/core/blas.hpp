@@ -1,4 +1,5 @@
-// Matrix products by the BLAS that scipy brings along: no other library is needed, and its threads are set in one place.
+// Matrix products by the BLAS that scipy brings along: no other library is needed, and its threads are set in one
+// place.
 #pragma once
 
 #include "arrays.hpp"

@@ -107,7 +107,9 @@ struct ByColumn {
     Numbers start, row, entry;
 
     explicit ByColumn(const Lists& lower)
-        : start(static_cast<std::size_t>(lower.count() + 1), 0), row(lower.entry.size()), entry(lower.entry.size()) {
+        : start(static_cast<std::size_t>(lower.count() + 1), 0),
+          row(lower.entry.size()),
+          entry(lower.entry.size()) {
         for (const Index j : lower.entry) ++start[j + 1];
         for (Index j = 0; j < lower.count(); ++j) start[j + 1] += start[j];
         Numbers fill(start.begin(), start.end() - 1);
@@ -177,7 +179,10 @@ Rows<double> inverse_top(Matrix<const double> block) {
 class Factor {
   public:
     Factor(const Lists& lower, std::span<const Index> tree, std::span<const Index> counts, Index widest)
-        : n_(lower.count()), entries_(lower), starts_(supernodes(tree, counts, widest)), owner_(tree.size()) {
+        : n_(lower.count()),
+          entries_(lower),
+          starts_(supernodes(tree, counts, widest)),
+          owner_(tree.size()) {
         for (Index s = 0; s < supernode_count(); ++s)
             std::fill(owner_.begin() + starts_[s], owner_.begin() + starts_[s + 1], s);
         find_rows();
@@ -228,7 +233,7 @@ class Factor {
     struct Progress {
         Numbers waiting, chain;
         Numbers reached;  // first row of a supernode that has not been used yet
-        Numbers place;    // position of a row in the current block
+        Numbers place;  // position of a row in the current block
         std::vector<double> update;
 
         explicit Progress(const Factor& factor)
@@ -363,10 +368,10 @@ class Factor {
 
     Index n_;
     ByColumn entries_;
-    Numbers starts_;        // first column of each supernode
-    Numbers owner_;         // supernode of each column
-    Numbers ptr_, rows_;    // rows of each supernode
-    Numbers at_;            // where the block of each supernode begins
+    Numbers starts_;  // first column of each supernode
+    Numbers owner_;  // supernode of each column
+    Numbers ptr_, rows_;  // rows of each supernode
+    Numbers at_;  // where the block of each supernode begins
     std::vector<double> values_;
 };
 
@@ -399,7 +404,8 @@ void bind_cholesky(nb::module_ m) {
         },
         Unlocked(), "start"_a, "index"_a);
     m.def(
-        "postorder", [](std::span<const Index> parent) { return postorder(checked_tree(parent)); }, Unlocked(), "parent"_a);
+        "postorder", [](std::span<const Index> parent) { return postorder(checked_tree(parent)); }, Unlocked(),
+        "parent"_a);
     m.def(
         "column_counts",
         [](std::span<const Index> start, std::span<const Index> index, std::span<const Index> parent) {

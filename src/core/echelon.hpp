@@ -38,9 +38,11 @@ struct OwnEchelon {
 
     OwnEchelon() = default;
     OwnEchelon(Rows<double> movement, std::vector<Index> parameter)
-        : movement(std::move(movement)), parameter(std::move(parameter)) {}
+        : movement(std::move(movement)),
+          parameter(std::move(parameter)) {}
     explicit OwnEchelon(const Echelon& form)
-        : movement(form.movement), parameter(form.parameter.begin(), form.parameter.end()) {}
+        : movement(form.movement),
+          parameter(form.parameter.begin(), form.parameter.end()) {}
 
     Echelon view() { return {movement.view(), parameter}; }
     void shorten(Index n) {

@@ -142,7 +142,10 @@ Numbers shortest_definitions(const Relations& relations) {
 class TotalsInOrder {
   public:
     TotalsInOrder(const Relations& relations, Numbers& definition)
-        : definition_(definition), waiting_(definition.size(), 0), users_(definition.size()), done_(definition.size(), 0) {
+        : definition_(definition),
+          waiting_(definition.size(), 0),
+          users_(definition.size()),
+          done_(definition.size(), 0) {
         for (Index c = 0; c < length(definition); ++c) {
             if (definition[c] < 0) continue;
             for (const Index part : relations.matrix.pattern()[definition[c]]) {
@@ -282,7 +285,10 @@ struct Pivots {
 class Elimination {
   public:
     Elimination(const NumberRows& rows, Index n)
-        : rows_(rows), use_(static_cast<std::size_t>(n), 0), pivot_of_(use_.size(), -1), sum_(n) {
+        : rows_(rows),
+          use_(static_cast<std::size_t>(n), 0),
+          pivot_of_(use_.size(), -1),
+          sum_(n) {
         for (const Index c : rows.cell) ++use_[c];
     }
 
@@ -602,7 +608,8 @@ Combinations checked_combinations(const CombinationArrays& arrays, Index n) {
     require_length(start, length(leaf), "start");
     require_length(stop, length(leaf), "stop");
     for (Index i = 0; i < length(leaf); ++i)
-        require(0 <= start[i] && start[i] <= stop[i] && stop[i] <= length(cell), "start and stop must lie in the entries");
+        require(0 <= start[i] && start[i] <= stop[i] && stop[i] <= length(cell),
+                "start and stop must lie in the entries");
     return {leaf, start, stop, cell};
 }
 

@@ -141,7 +141,8 @@ void bind_factors(nb::module_ m) {
         [](std::span<const Index> start, std::span<const Index> index, std::span<const double> value,
            std::span<const Index> cell_start, std::span<const Index> cell_row) {
             const Sparse relations = checked(Sparse{start, index, value}, length(cell_start) - 1, "relations");
-            const Lists relations_of = checked(Lists{cell_start, cell_row}, relations.count(), "relations of the cells");
+            const Lists relations_of =
+                checked(Lists{cell_start, cell_row}, relations.count(), "relations of the cells");
             return Squares(relations, relations_of).classes();
         },
         Unlocked(), "start"_a, "index"_a, "value"_a, "cell_start"_a, "cell_row"_a);

@@ -16,7 +16,10 @@ constexpr Index MOST_UNITS = Index{1} << 31;  // more are not sent one by one
 class ShortestPaths {
   public:
     ShortestPaths(const Network& network, std::span<const Index> need, const Steps& steps, std::span<Index> flow)
-        : net_(network), steps_(steps), flow_(flow), outside_(network.nodes() - 1) {
+        : net_(network),
+          steps_(steps),
+          flow_(flow),
+          outside_(network.nodes() - 1) {
         const auto n = need.size();
         excess_.resize(n);
         level_.assign(n, 0.0);

@@ -12,7 +12,8 @@ namespace cellguard {
 /// Stands for an infinite price.
 constexpr double FAR = 1e30;
 
-/// Arcs between nodes, the last of which is the outside. A node lists its arcs: j where arc j leaves, ~j where it enters.
+/// Arcs between nodes, the last of which is the outside. A node lists its arcs: j where arc j leaves, ~j where it
+/// enters.
 struct Network {
     std::span<const Index> tail;
     std::span<const Index> head;

@@ -96,7 +96,8 @@ class DenseSystem {
     Index rows() const { return length(start_) - 1; }
 
     void require_factor(Matrix<const double> factor) const {
-        require(factor.rows() == columns_ && factor.columns() == columns_, "the factor must have a row for each column");
+        require(factor.rows() == columns_ && factor.columns() == columns_,
+                "the factor must have a row for each column");
     }
 
     double row_times(Index i, const Numbers& u) const {

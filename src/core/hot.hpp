@@ -3,7 +3,7 @@
 // Fused multiplication and addition is off in all of them (CMakeLists.txt): the same bits on every machine.
 #pragma once
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&                       \
     !defined(__SANITIZE_ADDRESS__)
 #define CELLGUARD_HOT __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

@@ -263,7 +263,7 @@ class Newton {
 
     Program p_;
     Numbers v_, a_, s_, y_;  // the point
-    Numbers primal_;         // what the rows miss
+    Numbers primal_;  // what the rows miss
     Numbers theta_, weight_, target_;
     Numbers ds_, dy_;
     Numbers force_, dv_;

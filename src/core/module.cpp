@@ -21,6 +21,7 @@ void bind_schur(nanobind::module_ m);
 void bind_senses(nanobind::module_ m);
 void bind_top(nanobind::module_ m);
 void bind_twoway(nanobind::module_ m);
+void bind_unit_walks(nanobind::module_ m);
 void bind_widest(nanobind::module_ m);
 void bind_windows(nanobind::module_ m);
 void bind_witnesses(nanobind::module_ m);
@@ -48,6 +49,7 @@ NB_MODULE(_core, m) {
     bind_senses(m.def_submodule("senses", "Which way each cell goes, so that the totals above them move least."));
     bind_top(m.def_submodule("top", "The largest contributions."));
     bind_twoway(m.def_submodule("twoway", "Two-way tables of counts."));
+    bind_unit_walks(m.def_submodule("unit_walks", "Movements in whole numbers, unit by unit."));
     bind_widest(m.def_submodule("widest", "Circuits as wide as can be."));
     bind_windows(m.def_submodule("windows", "Neighbourhoods of cells."));
     bind_witnesses(m.def_submodule("witnesses", "Which movement shows what a view must hold possible."));

@@ -16,7 +16,11 @@ using Numbers = std::vector<Index>;
 /// Nodes by their degree, in doubly linked lists.
 class DegreeLists {
   public:
-    explicit DegreeLists(Index n) : degree(size(n), 0), head_(size(n + 1), -1), next_(size(n), -1), previous_(size(n), -1) {}
+    explicit DegreeLists(Index n)
+        : degree(size(n), 0),
+          head_(size(n + 1), -1),
+          next_(size(n), -1),
+          previous_(size(n), -1) {}
 
     void link(Index i, Index d) {
         degree[i] = d;
@@ -269,12 +273,12 @@ class QuotientGraph {
     Numbers store_, start_, length_, n_elements_;
     Numbers size_;  // how many nodes a node stands for; 0 once it is absorbed or eliminated
     Flags is_element_, alive_, in_new_;
-    Numbers leader_;     // representative a node was merged into
+    Numbers leader_;  // representative a node was merged into
     Numbers weight_of_;  // how many nodes an element holds: constant while it is alive
     Numbers outside_, bucket_, chain_, hash_, marked_;
     DegreeLists lists_;
     Index free_ = 0, first_ = 0, stamp_ = 1;
-    Index weight_ = 0;    // nodes that are eliminated with the pivot, itself included
+    Index weight_ = 0;  // nodes that are eliminated with the pivot, itself included
     Index new_size_ = 0;  // nodes of the new element
 };
 

@@ -20,7 +20,7 @@ constexpr double ZERO = 1e-7;  // coefficients of an echelon form below this are
 constexpr double NEAR = 1.0 - 1e-7;
 constexpr double ROUNDING = 1e-13;
 constexpr double CANCELLED = 1e-6;  // a difference so much smaller than its terms is rounding: stretching blows it up
-constexpr Index MANY_FREE = 40;     // movements beyond which classes are spared by the dozen
+constexpr Index MANY_FREE = 40;  // movements beyond which classes are spared by the dozen
 constexpr Index TOGETHER = 8, MOST_TOGETHER = 64;
 constexpr Index SMALL = 200'000;  // numbers in a bank that are moved at no cost worth a thought
 
@@ -134,7 +134,8 @@ struct OwnBounds {
     std::vector<double> low, high;
 
     OwnBounds(Index attacker, const Bounds& common, const Known& known)
-        : low(common.low.begin(), common.low.end()), high(common.high.begin(), common.high.end()) {
+        : low(common.low.begin(), common.low.end()),
+          high(common.high.begin(), common.high.end()) {
         for (Index q = known.start[attacker]; q < known.start[attacker + 1]; ++q) {
             const Index i = known.variable[q];
             low[i] = std::max(low[i], known.low[q]);
@@ -316,9 +317,9 @@ void clear_column(Bank& bank, Index i) {
 
 /// Classes of parallel variables.
 struct Classes {
-    std::vector<Index> label;   // of each variable; -1 when it cannot move
+    std::vector<Index> label;  // of each variable; -1 when it cannot move
     std::vector<double> total;  // weight of each class
-    Flags may;                  // whether it may be published
+    Flags may;  // whether it may be published
 
     Index first_member(Index c) const { return std::find(label.begin(), label.end(), c) - label.begin(); }
 };
@@ -332,8 +333,8 @@ CELLGUARD_HOT void add_combinations(std::span<const double> row, double first, d
     }
 }
 
-/// Two combinations f and g of the movements are proportional for parallel variables; it takes a coincidence of 1e-11 to
-/// confuse others. The factors are numbers without a pattern.
+/// Two combinations f and g of the movements are proportional for parallel variables; it takes a coincidence of 1e-11
+/// to confuse others. The factors are numbers without a pattern.
 Classes classes(Matrix<const double> Z, std::span<const double> weight, std::span<const Index> state) {
     const auto m = static_cast<std::size_t>(Z.columns());
     std::vector<double> f(m, 0.0), g(m, 0.0), size(m, 0.0), slope(m);
@@ -374,7 +375,7 @@ std::vector<Index> falling_order(std::span<const double> key) {
 
 struct Limits {
     double stop_above;  // give up once the weight that must stay is larger than this
-    Index tries;        // stop after so many classes; another call goes on
+    Index tries;  // stop after so many classes; another call goes on
 };
 
 /// Publishes the heaviest class that can be spared, until none can.
@@ -406,7 +407,8 @@ class Cleaning {
                 if (found.label[i] >= 0) found.may[found.label[i]] = 0;
             }
             // in a large space most classes can be spared: many at once
-            const bool goes_on = together_ > 1 && form.movement.rows() > MANY_FREE ? spare_many(found) : spare_one(found);
+            const bool goes_on =
+                together_ > 1 && form.movement.rows() > MANY_FREE ? spare_many(found) : spare_one(found);
             if (!goes_on) break;
         }
         publish_fixed([&](Index i) { return state[i] != PUBLISHED; });
@@ -497,8 +499,7 @@ class Cleaning {
         const Before moved = without(bank, form.movement[last], i);
         OwnReached got = hits_.reached(bank, moved.row);
         // the likeliest to fail first
-        const Flags failed =
-            meet(form.view().first(last), task_, bank, falling_order(trouble_), 1, got.view(), watch_);
+        const Flags failed = meet(form.view().first(last), task_, bank, falling_order(trouble_), 1, got.view(), watch_);
         if (any(failed)) {
             bank.shorten(n);
             restore(form.movement.view(), rows);
@@ -532,7 +533,8 @@ class Cleaning {
 class Restriction {
   public:
     Restriction(const Task& whole, std::span<const Index> here, Index m)
-        : number_(static_cast<std::size_t>(m), -1), task_(whole) {
+        : number_(static_cast<std::size_t>(m), -1),
+          task_(whole) {
         for (Index q = 0; q < length(here); ++q) {
             number_[here[q]] = q;
             low_.push_back(whole.bounds.low[here[q]]);

@@ -60,11 +60,16 @@ Rows<double> spread(const Sparse& M, Matrix<const double> inverse, std::span<con
     return B;
 }
 
-/// Adds P' M' H^-1 M P to the lower triangle of a system, row by row; P holds a part for each cell, or two side by side.
+/// Adds P' M' H^-1 M P to the lower triangle of a system, row by row; P holds a part for each cell, or two side by
+/// side.
 class Accumulation {
   public:
     Accumulation(Matrix<double> S, const Sparse& M, Matrix<const double> inverse, std::span<const Index> chosen)
-        : S_(S), M_(M), chosen_(chosen), B_(spread(M, inverse, chosen)), row_(chosen.size()) {}
+        : S_(S),
+          M_(M),
+          chosen_(chosen),
+          B_(spread(M, inverse, chosen)),
+          row_(chosen.size()) {}
 
     void tied(std::span<const double> part) {
         const std::vector<double> own = of_chosen(part);
@@ -204,7 +209,8 @@ void bind_schur(nb::module_ m) {
             require(inverse.rows == inverse.columns, "the inverses must be square");
             const Sparse M = checked(Sparse{start, index, value}, inverse.rows, "M");
             for (const auto& each : {reciprocal, b})
-                require(each.rows() == inverse.count && each.columns() == M.count(), "a row per request, an entry per cell");
+                require(each.rows() == inverse.count && each.columns() == M.count(),
+                        "a row per request, an entry per cell");
             return project(M, inverse, reciprocal, b);
         },
         Unlocked(), "start"_a, "index"_a, "value"_a, "inverse"_a, "reciprocal"_a, "b"_a);

@@ -1,8 +1,8 @@
 // Which way shall each cell go, so that the totals above them move least? Annealing over the senses.
 //
-// Each variable is down or up; a row is a weighted absolute value of a sum, to which variable k adds value[k] when it is
-// up. One variable is flipped at a time, or two that stand in the same row: where one goes up and its neighbour comes
-// down the row hardly changes, and the search does not get stuck between single flips.
+// Each variable is down or up; a row is a weighted absolute value of a sum, to which variable k adds value[k] when it
+// is up. One variable is flipped at a time, or two that stand in the same row: where one goes up and its neighbour
+// comes down the row hardly changes, and the search does not get stuck between single flips.
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -32,7 +32,11 @@ class Annealing {
   public:
     Annealing(const Sparse& columns, std::span<const double> weight, std::span<const double> offset,
               std::span<const double> own)
-        : columns_(columns), weight_(weight), offset_(offset), own_(own), members_(weight.size()) {
+        : columns_(columns),
+          weight_(weight),
+          offset_(offset),
+          own_(own),
+          members_(weight.size()) {
         for (Index k = 0; k < columns.count(); ++k) {
             for (Index e = columns.start[k]; e < columns.start[k + 1]; ++e) members_[columns.index[e]].push_back(k);
         }
@@ -133,7 +137,8 @@ void bind_senses(nb::module_ m) {
             const Rate rate{runs_and_steps.first, runs_and_steps.second, heat.first, heat.second};
             require(columns.count() > 0 && rate.runs > 0 && rate.steps > 0, "nothing to anneal");
             require(rate.hot >= rate.cold && rate.cold > 0.0, "heat must fall, and stay above 0");
-            Found found = Annealing(columns, weight, offset, own).run(rate, static_cast<std::uint64_t>(seed), time_left_s);
+            Found found =
+                Annealing(columns, weight, offset, own).run(rate, static_cast<std::uint64_t>(seed), time_left_s);
             return std::pair(std::move(found.up), found.value);
         },
         Unlocked(), "start"_a, "index"_a, "value"_a, "weight"_a, "offset"_a, "own"_a, "runs_and_steps"_a, "heat"_a,

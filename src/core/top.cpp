@@ -11,7 +11,9 @@ namespace {
 class Top {
   public:
     Top(std::span<const double> value, std::span<const double> weight, double units)
-        : value_(value), weight_(weight), units_(units) {}
+        : value_(value),
+          weight_(weight),
+          units_(units) {}
 
     void clear() {
         items_.clear();
@@ -75,7 +77,8 @@ void bind_top(nb::module_ m) {
            std::span<const Index> items, std::span<const double> value, std::span<const double> weight, double units) {
             require_length(weight, length(value), "weight");
             const Lists lists = checked(Lists{list_start, items}, length(value), "items");
-            OwnLists out = merge_top(checked(Lists{group_start, parts}, lists.count(), "parts"), lists, value, weight, units);
+            OwnLists out =
+                merge_top(checked(Lists{group_start, parts}, lists.count(), "parts"), lists, value, weight, units);
             return std::pair(std::move(out.start), std::move(out.entry));
         },
         Unlocked(), "group_start"_a, "parts"_a, "list_start"_a, "items"_a, "value"_a, "weight"_a, "units"_a);

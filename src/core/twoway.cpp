@@ -1,9 +1,9 @@
 // Which candidates reproduce the pattern (minami2019 definition 5), and the border of all about two-way tables.
 //
-// Every candidate shares the margins, the published cells and the pattern P. A better safe pattern Q excludes it. What Q
-// leaves open depends on the candidate only through the cells of P that Q publishes (the rest of Q's margins is public),
-// so a Q found for one candidate excludes whole branches of the depth-first search as soon as those few cells are
-// decided.
+// Every candidate shares the margins, the published cells and the pattern P. A better safe pattern Q excludes it. What
+// Q leaves open depends on the candidate only through the cells of P that Q publishes (the rest of Q's margins is
+// public), so a Q found for one candidate excludes whole branches of the depth-first search as soon as those few cells
+// are decided.
 #include "twoway.hpp"
 
 #include "border.hpp"
@@ -147,7 +147,8 @@ class Siege {
     Index price(ConstMasks q, ConstTable x, const Law& law) const {
         Index out = 0;
         for (Index i = 0; i < length(q); ++i) {
-            for_each(q[i] ^ p_.rows[i], [&](Index j) { out += holds(q[i], j) ? law.cost(x, i, j) : -law.cost(x, i, j); });
+            for_each(q[i] ^ p_.rows[i],
+                     [&](Index j) { out += holds(q[i], j) ? law.cost(x, i, j) : -law.cost(x, i, j); });
         }
         return out;
     }
@@ -379,7 +380,9 @@ void bind_twoway(nb::module_ m) {
         Unlocked(), "x"_a, "rows"_a);
     m.def(
         "candidates",
-        [](ConstTable x, ConstMasks rows, Index limit) { return listed(x, checked_masks(rows, x), limit, limit).tables; },
+        [](ConstTable x, ConstMasks rows, Index limit) {
+            return listed(x, checked_masks(rows, x), limit, limit).tables;
+        },
         Unlocked(), "x"_a, "rows"_a, "limit"_a);
     m.def(
         "count_candidates",

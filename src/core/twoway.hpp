@@ -26,7 +26,7 @@ using OwnTable = Rows<Index>;
 using Masks = std::vector<Mask>;
 using ConstMasks = std::span<const Mask>;
 
-constexpr Index MAX_LINES = 62;       // rows or columns that fit a mask
+constexpr Index MAX_LINES = 62;  // rows or columns that fit a mask
 constexpr Index HUGE_COST = Index{1} << 61;
 constexpr Index FAR_AWAY = Index{1} << 60;  // above every count
 
@@ -138,7 +138,7 @@ class PatternSearch {
   private:
     struct Node {
         Pattern pattern;
-        Masks shut;                 // cells that stay published below this node
+        Masks shut;  // cells that stay published below this node
         std::vector<Index> branch;  // cells of which one must be added
         std::size_t next = 0;
         Index spent = 0;

@@ -1,8 +1,8 @@
 // Every table of counts that agrees with what is published, depth-first (minami2019 (34)).
 //
-// The suppressed cells that no spanning forest of the pattern needs decide all others. They are set one after the other;
-// flows give the exact range that the earlier ones leave to the next, so that there are no dead ends: every leaf of the
-// tree is a candidate.
+// The suppressed cells that no spanning forest of the pattern needs decide all others. They are set one after the
+// other; flows give the exact range that the earlier ones leave to the next, so that there are no dead ends: every leaf
+// of the tree is a candidate.
 #include "twoway.hpp"
 
 namespace cellguard::twoway {
@@ -83,7 +83,9 @@ OwnTable first_candidate(ConstTable x, ConstMasks rows, Flow& flow) {
 }
 
 Tree::Tree(ConstTable x, std::span<const Index> order, ConstMasks rows, Flow& flow)
-    : order_(order), columns_(x.columns()), flow_(flow) {
+    : order_(order),
+      columns_(x.columns()),
+      flow_(flow) {
     Pattern free(rows, x.columns());
     for (Index l = 0; l < std::max<Index>(length(order), 1); ++l) {
         level_.push_back({OwnTable(x), free});

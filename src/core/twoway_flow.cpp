@@ -3,7 +3,8 @@
 namespace cellguard::twoway {
 
 Pattern::Pattern(ConstMasks by_row, Index n_columns)
-    : rows(by_row.begin(), by_row.end()), columns(static_cast<std::size_t>(n_columns), 0) {
+    : rows(by_row.begin(), by_row.end()),
+      columns(static_cast<std::size_t>(n_columns), 0) {
     for (Index i = 0; i < length(rows); ++i) for_each(rows[i], [&](Index j) { columns[j] |= bit(i); });
 }
 

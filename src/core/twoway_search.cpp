@@ -57,7 +57,8 @@ Lines short_lines(const View& view) {
 class Matching {
   public:
     Matching(Index n_rows, Index n_columns)
-        : wants(static_cast<std::size_t>(n_rows), 0), owner_(static_cast<std::size_t>(n_columns), -1) {}
+        : wants(static_cast<std::size_t>(n_rows), 0),
+          owner_(static_cast<std::size_t>(n_columns), -1) {}
 
     /// Give row r one of the columns it wants, moving others if needed.
     bool match(Index r) {
@@ -183,13 +184,10 @@ CutBranch branch_on_cut(const View& view, Flow& flow) {
 
 }  // namespace
 
-bool before(ConstMasks a, ConstMasks b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-}
+bool before(ConstMasks a, ConstMasks b) { return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end()); }
 
 Search PatternSearch::better(ConstTable x, std::span<const Place> need, Index cap, ConstTable cost,
-                             std::span<Mask> best, Index best_cost, bool first, Index limit, Flow& flow,
-                             Watch& watch) {
+                             std::span<Mask> best, Index best_cost, bool first, Index limit, Flow& flow, Watch& watch) {
     const Index n_cells = n_rows_ * n_columns_;
     const Index cheapest = n_cells == 0 ? 0 : *std::min_element(cost.data(), cost.data() + n_cells);
     Masks must(static_cast<std::size_t>(n_rows_), 0);

@@ -16,7 +16,8 @@ constexpr double LONGEST_S = 1e9;  // a steady clock cannot count much further
 Watch::Watch(double time_left_s) {
     const auto now = Clock::now();
     const double seconds = std::isnan(time_left_s) ? 0.0 : std::min(time_left_s, LONGEST_S);
-    deadline_ = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
+    deadline_ =
+        now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
     next_look_ = now + BETWEEN_LOOKS;
 }
 

@@ -1,10 +1,11 @@
 // Movements of few variables that are as wide as can be, all at once.
 //
-// The relations leave some variables free to choose; the others follow. Let those follow whose rooms are the widest: take
-// the variables from the widest to the narrowest, and let each follow unless those before it determine it (the greedy
-// basis of a matroid). Move one variable that does not follow, and what must follow it: a circuit. All others in it have
-// at least its room, for otherwise it would have been taken before one of them. So a circuit goes about as far as its
-// own variable can, one elimination gives one for each degree of freedom, and most variables stand in many of them.
+// The relations leave some variables free to choose; the others follow. Let those follow whose rooms are the widest:
+// take the variables from the widest to the narrowest, and let each follow unless those before it determine it (the
+// greedy basis of a matroid). Move one variable that does not follow, and what must follow it: a circuit. All others in
+// it have at least its room, for otherwise it would have been taken before one of them. So a circuit goes about as far
+// as its own variable can, one elimination gives one for each degree of freedom, and most variables stand in many of
+// them.
 #include <cmath>
 
 #include "border.hpp"
@@ -30,7 +31,8 @@ using Movements = std::tuple<std::vector<Index>, std::vector<Index>, std::vector
 class Elimination {
   public:
     Elimination(const Sparse& relations, Index columns)
-        : rows_(static_cast<std::size_t>(relations.count())), pivot_(rows_.size(), -1),
+        : rows_(static_cast<std::size_t>(relations.count())),
+          pivot_(rows_.size(), -1),
           rows_of_(static_cast<std::size_t>(columns)) {
         for (Index r = 0; r < relations.count(); ++r) {
             for (Index k = relations.start[r]; k < relations.start[r + 1]; ++k) {

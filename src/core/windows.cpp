@@ -39,7 +39,11 @@ class Window {
   public:
     Window(const Incidence& table, std::span<const double> cost, std::span<const bool> usable, const Size& size,
            Marks& marks)
-        : table_(table), cost_(cost), usable_(usable), size_(size), marks_(marks) {}
+        : table_(table),
+          cost_(cost),
+          usable_(usable),
+          size_(size),
+          marks_(marks) {}
 
     std::vector<Index> around(Index p) {
         take(p);

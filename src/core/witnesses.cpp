@@ -2,6 +2,9 @@
 //
 // A view asks how far a variable can go up, or down. Each movement takes it some way, and what the view knows allows a
 // share of that. Millions of questions choose among thousands of movements.
+#include <algorithm>
+#include <cmath>
+
 #include "border.hpp"
 #include "checks.hpp"
 
@@ -37,9 +40,44 @@ std::pair<std::vector<Index>, std::vector<double>> choose(const Sparse& moved, M
     return {std::move(chosen), std::move(size)};
 }
 
+/// What views know: a variable, the view, and how far the variable can then move down and up.
+struct Known {
+    std::span<const Index> variable;
+    std::span<const Index> view;
+    std::span<const double> down;
+    std::span<const double> up;
+};
+
+/// Lower each movement's share (row) for each view (column) to what the view's knowledge allows.
+void lower_shares(const Sparse& moved, const Known& known, Matrix<double> share) {
+    for (Index e = 0; e < length(known.variable); ++e) {
+        for (Index k = moved.start[known.variable[e]]; k < moved.start[known.variable[e] + 1]; ++k) {
+            const double size = std::abs(moved.value[k]);
+            const double slack = moved.value[k] > 0.0 ? known.up[e] : known.down[e];
+            if (size <= slack) continue;
+            double& own = share(moved.index[k], known.view[e]);
+            own = std::min(own, slack / size);
+        }
+    }
+}
+
 }  // namespace
 
 void bind_witnesses(nb::module_ m) {
+    m.def(
+        "lower_shares",
+        [](std::span<const Index> start, std::span<const Index> index, std::span<const double> value,
+           std::span<const Index> variable, std::span<const Index> view, std::span<const double> down,
+           std::span<const double> up, Matrix<double> share) {
+            const Sparse moved = checked(Sparse{start, index, value}, share.rows(), "moved");
+            require_indices(variable, moved.count(), "variable");
+            require_length(view, length(variable), "view");
+            require_indices(view, share.columns(), "view");
+            require_length(down, length(variable), "down");
+            require_length(up, length(variable), "up");
+            lower_shares(moved, {variable, view, down, up}, share);
+        },
+        Unlocked(), "start"_a, "index"_a, "value"_a, "variable"_a, "view"_a, "down"_a, "up"_a, "share"_a);
     m.def(
         "choose",
         [](std::span<const Index> start, std::span<const Index> index, std::span<const double> value,

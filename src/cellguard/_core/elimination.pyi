@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from cellguard._core import Bools, Floats, Ints
 
-# By rows: where each begins, cells, coefficients, and these modulo the prime.
+# By rows: where each begins, cells, coefficients, and the coefficients modulo the prime.
 Relations: TypeAlias = tuple[Ints, Ints, Floats, Ints]
 # The relation that defines each total (-1: a leaf), and the totals, parts before their total.
 Definitions: TypeAlias = tuple[Ints, Ints]

@@ -4,9 +4,9 @@ from typing import TypeAlias
 
 from cellguard._core import Bools, Floats, Ints
 
-# What attackers know besides: where each one's entries begin, their variables, and bounds of their movements.
+# Further knowledge of attackers: where each one's entries begin, their variables, and bounds of their movements.
 Known: TypeAlias = tuple[Ints, Ints, Floats, Floats]
-# Attacker, variable, and how far down, up and in all it must be able to move.
+# Attacker, variable, and how far down, up and in total it must be able to move.
 Requests: TypeAlias = tuple[Ints, Ints, Floats, Floats, Floats]
 
 def stretch(z: Floats, low: Floats, high: Floats) -> tuple[float, float]: ...

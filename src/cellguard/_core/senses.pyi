@@ -1,4 +1,4 @@
-# Which way each cell goes, so that the totals above them move least.
+# The sense of each cell for which the totals above move least.
 
 from cellguard._core import Bools, Floats, Ints
 

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from cellguard._core import Ints
 
-# Sensitive from, and below; the width; the cost of each cell, and what is added to it per unit.
+# Counts from and below which cells are sensitive; the width; the cost of each cell, and the added cost per unit.
 Law: TypeAlias = tuple[int, int, int, Ints, int]
 
 SURVIVOR: int

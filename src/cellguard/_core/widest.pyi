@@ -1,4 +1,4 @@
-# Circuits as wide as can be.
+# Circuits as wide as possible.
 
 from cellguard._core import Floats, Ints
 
