@@ -1,0 +1,1 @@
+"""Tables, hierarchies, attackers and protection levels: the data model of the whole package."""

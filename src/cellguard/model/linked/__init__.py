@@ -1,0 +1,1 @@
+"""Tables that share cells: how they are joined, their clusters and their unpublished cross."""

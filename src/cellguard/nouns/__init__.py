@@ -1,1 +1,0 @@
-"""What everything else speaks of: tables and publications, their hierarchies, attackers and levels, and releases."""
