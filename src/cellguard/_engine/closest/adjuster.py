@@ -1,8 +1,8 @@
 """The closest table within bounds: reduce once, solve many times, certify every answer.
 
 ``min distance(z)`` subject to ``T z = 0`` and ``lower <= z <= upper`` (castro2004 (3) with the
-senses fixed). The reduction, the linear algebra and the symbolic work belong to the relations and
-the fixed cells only, so an :class:`Adjuster` is made once per table and used for every norm, sense,
+senses fixed). The reduction, the linear algebra and the symbolic work depend only on the relations and
+the fixed cells, so an :class:`Adjuster` is built once per table and used for every norm, sense,
 weight and attack (castro2012 solves 2050 such problems on 25 structures).
 """
 
@@ -17,23 +17,24 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
-from cellguard._engine.closest.distance import Certificate, Target, certify_closest, no_closest_movement
+from cellguard._engine.closest.distance import Certificate, Target, certify_closest, is_proven_infeasible
 from cellguard._engine.closest.interior import InteriorPoint, Point, Projection
-from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest_newton_system
+from cellguard._engine.closest.newton_systems import IterativeNormal, choose_newton_system
+from cellguard._engine.closest.simplex import solve_closest_by_simplex
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import reduce
-from cellguard._engine.threads import blas_threads
+from cellguard._engine.threads import limit_blas_threads
 from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
 from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["Adjuster", "Closest"]
 
 _OUTSIDE = 1e-3
-"""A movement that misses a relation or bound by such a share is none."""
+"""A movement that misses a relation or bound by more than this share is rejected."""
 _CLOSER = 0.99
-"""A movement of which nothing is proven gives way to one with less than such a share of its distance."""
+"""An unproven movement is replaced by another with less than this share of its distance."""
 _LARGE = 100_000
-"""Movers from which on factors may take minutes where conjugate gradients take seconds."""
+"""Number of movers from which factorizations may take minutes where conjugate gradients take seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +44,7 @@ class Closest:
     z: FloatArray
     """Movement of each cell; NaN when there is none."""
     certificate: Certificate | None
-    """What was proven, independently of the solver; None when there is no movement."""
+    """What the multipliers prove, independently of the solver; None when there is no movement."""
     relations: FloatArray
     """Multiplier of each relation."""
     lower: FloatArray
@@ -53,7 +54,7 @@ class Closest:
     feasible: bool
     """False when no movement satisfies the bounds."""
     iterations: int
-    """Steps of the interior point."""
+    """Iterations of the interior point."""
 
     @property
     def proven(self) -> bool:
@@ -63,7 +64,7 @@ class Closest:
 
     @property
     def outside(self) -> bool:
-        """Whether the movement misses relations or bounds by more than rounding: the interior point lost its way."""
+        """Whether the movement misses relations or bounds by more than rounding: the interior point failed."""
         proof = self.certificate
         return proof is not None and not max(proof.residual, proof.violation) <= _OUTSIDE
 
@@ -74,7 +75,7 @@ class Closest:
 
     @property
     def bound(self) -> float:
-        """What every movement costs at least; NaN when there is none."""
+        """Proven lower bound on the cost of every movement; NaN when there is none."""
         return self.certificate.bound if self.certificate else float("nan")
 
 
@@ -97,30 +98,30 @@ class Adjuster:
         self.reduction = reduce(relations, ~self.fixed)
         self.movers = Movers(self.reduction)
 
-    # ------------------------------------------------------------------ linear algebra, made once
+    # ------------------------------------------------------------------ linear algebra, computed once
 
     @cached_property
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
-        return cheapest_newton_system(self.movers.relations, lambda: self.reduction.space.basis)
+        return choose_newton_system(self.movers.relations, lambda: self.reduction.space.basis)
 
     @cached_property
     def iterative(self) -> Projection:
         """The solver for large tables with square distances."""
         return IterativeNormal(self.movers.relations)
 
-    def _projection_of(self, problem: ClosestProblem) -> Projection:
+    def _get_projection(self, problem: ClosestProblem) -> Projection:
         large = self.movers.n > _LARGE and self.movers.relations.shape[0] > _LARGE // 20
         return self.iterative if large and problem.curved else self.projection
 
     @cached_property
     def _independent(self) -> csr_array:
-        """As many relations as the rank, in the order of elimination."""
+        """Independent relations, as many as the rank, in the order of elimination."""
         return self.relations[self.reduction.order[0]]
 
     @cached_property
     def _factors(self) -> Any:
-        """LU factors of the independent relations on the cells that they determine: nearly triangular as they stand."""
+        """LU factors of the independent relations on the cells that they determine: nearly triangular in this order."""
         from scipy.sparse.linalg import splu
 
         M = self._independent[:, self.reduction.order[1]].tocsc()
@@ -136,8 +137,8 @@ class Adjuster:
         out[self.reduction.determined] = 0.0
         return out
 
-    def multipliers(self, force: FloatArray) -> FloatArray:
-        """Return y with ``T'y = force``, for a force that no movement feels."""
+    def find_multipliers(self, force: FloatArray) -> FloatArray:
+        """Return y with ``T'y = force``, for a force that is orthogonal to every movement."""
         y = np.zeros(self.relations.shape[0])
         rows, basic = self.reduction.order
         if len(basic):
@@ -147,21 +148,29 @@ class Adjuster:
     # ------------------------------------------------------------------ one solve
 
     def solve(
-        self, target: Target, *, tolerance: float | None = None, vertex: bool = True, deadline: Deadline = NEVER
+        self,
+        target: Target,
+        *,
+        tolerance: float | None = None,
+        vertex: bool = True,
+        deadline: Deadline = NEVER,
+        solver: str = "interior",
     ) -> Closest:
         """Find the closest movement within the bounds.
 
         Parameters
         ----------
         target
-            Bounds and distance. Fixed cells do not move whatever their bounds.
+            Bounds and distance. Fixed cells do not move, regardless of their bounds.
         tolerance
-            Of the interior point, relative to the objective; 1e-12, or 1e-9 before a vertex is looked for.
+            Of the interior point, relative to the objective; 1e-12, or 1e-9 before the search for a vertex.
         vertex
             Whether to end at a vertex of the closest movements when only absolute movements count:
             as many cells as possible keep their values exactly.
         deadline
-            When to stop, with what was found so far.
+            When to stop and return the best movement so far.
+        solver
+            ``"simplex"`` solves the linear programs of castro2004 (4) and (6) instead, if the distance has no squares.
         """
         lower, upper = np.where(self.fixed, 0.0, target.lower), np.where(self.fixed, 0.0, target.upper)
         soft = None if target.soft is None else np.where(self.fixed, np.inf, target.soft)
@@ -169,50 +178,69 @@ class Adjuster:
         stuck = self.reduction.determined
         impossible = (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any()
         if impossible and soft is None:
-            return self._nothing()
+            return self._build_empty_point()
         if (lower <= 0).all() and (upper >= 0).all():
-            return self._certified(np.zeros(self.n), target, 0)
+            return self._certify_point(np.zeros(self.n), target, 0)
+        if solver == "simplex":
+            return self._solve_by_simplex(target, deadline)
         problem = ClosestProblem(self.movers, target)
         if (problem.lower > problem.upper).any():
-            return self._nothing()
+            return self._build_empty_point()
         to_vertex = vertex and problem.flat
-        projection = self._projection_of(problem)
-        with blas_threads(projection.threads):
-            run = InteriorPoint(problem.program(), projection)
+        projection = self._get_projection(problem)
+        with limit_blas_threads(projection.threads):
+            run = InteriorPoint(problem.build_program(), projection)
             point = run.run(
                 tolerance=tolerance or (1e-9 if to_vertex else 1e-12),
                 deadline=deadline,
-                impossible=partial(self._contradicted, problem, target) if soft is None else None,
+                impossible=partial(self._is_proven_infeasible, problem, target) if soft is None else None,
             )
             if point.impossible:
-                return self._nothing()
-            v = problem.vertex(point, deadline) if to_vertex else None
+                return self._build_empty_point()
+            v = problem.find_vertex(point, deadline) if to_vertex else None
             if v is not None:
                 point = replace(point, v=v) if point.converged else run.settle(v)
-        z = self.movers.cells(point.v) * problem.unit
-        found = self._certified(self.complete(z), target, point.iterations, problem.forces(point, z))
+        z = self.movers.expand_to_cells(point.v) * problem.unit
+        found = self._certify_point(self.complete(z), target, point.iterations, problem.compute_forces(point, z))
         if found.proven or soft is not None:
             return found
-        status, v = problem.by_simplex(deadline)
+        status, v = problem.solve_by_simplex(deadline)
         if status is SolveStatus.INFEASIBLE:
-            return self._nothing()
+            return self._build_empty_point()
         if v is None:
             return found
-        # a movement within the bounds, of which nothing is proven; the interior point may have gone far beyond it
-        other = self._certified(self.complete(self.movers.cells(v) * problem.unit), target, point.iterations)
+        # a movement within the bounds without a proof; the interior point may have gone far beyond it
+        other = self._certify_point(
+            self.complete(self.movers.expand_to_cells(v) * problem.unit), target, point.iterations
+        )
         further = not found.objective <= other.objective / _CLOSER
         return other if found.outside or (further and not other.outside) else found
 
-    def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
-        """Whether the multipliers of a point prove that no movement satisfies the bounds."""
-        y = self.multipliers(problem.forces(point, np.zeros(self.n))[0])
-        return no_closest_movement(self.relations, y, target.lower, target.upper)
+    def _solve_by_simplex(self, target: Target, deadline: Deadline) -> Closest:
+        """Find a closest vertex by the simplex method, and certify it like any other movement."""
+        found = solve_closest_by_simplex(self.relations, target, deadline)
+        if found.status is not SolveStatus.OPTIMAL:
+            return self._build_empty_point()
+        return Closest(
+            z=found.z,
+            certificate=certify_closest(self.relations, found.z, found.relations, target, found.share),
+            relations=found.relations,
+            lower=found.lower,
+            upper=found.upper,
+            feasible=True,
+            iterations=0,
+        )
 
-    def _certified(
+    def _is_proven_infeasible(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
+        """Whether the multipliers of a point prove that no movement satisfies the bounds."""
+        y = self.find_multipliers(problem.compute_forces(point, np.zeros(self.n))[0])
+        return is_proven_infeasible(self.relations, y, target.lower, target.upper)
+
+    def _certify_point(
         self, z: FloatArray, target: Target, iterations: int, forces: tuple[FloatArray, ...] | None = None
     ) -> Closest:
         force, bounds, share = forces or (np.zeros(self.n), np.zeros((2, self.n)), None)
-        y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
+        y = self.find_multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
         return Closest(
             z=z,
             certificate=certify_closest(self.relations, z, y, target, share),
@@ -223,7 +251,7 @@ class Adjuster:
             iterations=iterations,
         )
 
-    def _nothing(self) -> Closest:
+    def _build_empty_point(self) -> Closest:
         nothing = np.full(self.n, np.nan)
         return Closest(
             z=nothing,

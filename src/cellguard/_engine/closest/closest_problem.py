@@ -1,7 +1,7 @@
 """The closest-table problem between movers: cells that can only move together are one variable.
 
-Merging makes the problem smaller and better scaled: weights of cells that move together add up, the
-tightest of their bounds counts. What the interior point finds is read back cell by cell.
+Merging makes the problem smaller and better scaled: the weights of cells that move together add up, and the
+tightest of their bounds counts. The result of the interior point is translated back to cells.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Movers:
         self.ratio_of = np.zeros(self.n_cells)
         self.ratio_of[self.cell] = self.ratio
 
-    def sums(self, weight: FloatArray) -> FloatArray:
-        """Sums over the cells of each mover; one weight per moving cell."""
+    def sum_by_mover(self, weight: FloatArray) -> FloatArray:
+        """Return sums over the cells of each mover; one weight per moving cell."""
         return np.asarray(np.bincount(self.mover, weight, self.n), np.float64)
 
-    def extremes(self, value: FloatArray, choose: np.ufunc) -> tuple[FloatArray, IntArray]:
-        """Return the largest (or smallest) value of each mover, and the cell that has it."""
+    def compute_extremes(self, value: FloatArray, choose: np.ufunc) -> tuple[FloatArray, IntArray]:
+        """Return the largest (or smallest) value of each mover, and the cell that attains it."""
         best = np.full(self.n, -np.inf if choose is np.maximum else np.inf)
         choose.at(best, self.mover, value)
         owner = np.zeros(self.n, np.int64)
@@ -48,15 +48,15 @@ class Movers:
         owner[self.mover[holds]] = self.cell[holds]
         return best, owner
 
-    def bounds(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    def compute_bounds(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
         """Return the tightest lower bound of each mover and its cell, and the upper ones."""
         low, high = lower[self.cell], upper[self.cell]
         start = np.where(self.ratio > 0, low, high) / self.ratio
         stop = np.where(self.ratio > 0, high, low) / self.ratio
-        return *self.extremes(start, np.maximum), *self.extremes(stop, np.minimum)
+        return *self.compute_extremes(start, np.maximum), *self.compute_extremes(stop, np.minimum)
 
-    def cells(self, v: FloatArray) -> FloatArray:
-        """Movements of the cells from those of the movers."""
+    def expand_to_cells(self, v: FloatArray) -> FloatArray:
+        """Return the movements of the cells, given those of the movers."""
         z = np.zeros(self.n_cells)
         z[self.cell] = self.ratio * v[self.mover]
         return z
@@ -64,7 +64,7 @@ class Movers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClosestRequest:
-    """Movers that must leave the open interval (-down, up), either way: the envelope of their distance counts."""
+    """Movers that must leave the open interval (-down, up), either way; the envelope of their distance counts."""
 
     mover: IntArray
     down: FloatArray
@@ -78,14 +78,14 @@ class _Pairs:
         self.parts: list[tuple[IntArray, list[FloatArray]]] = []
 
     def add(self, mover: IntArray, first: tuple[Any, Any], second: tuple[Any, Any], cost: Any, quadratic: Any) -> slice:
-        """Append some; return where their auxiliaries stand."""
+        """Append auxiliaries; return their positions."""
         n, begin = len(mover), sum(len(part[0]) for part in self.parts)
         numbers = (*first, *second, cost, quadratic)
         self.parts.append((mover, [np.broadcast_to(np.asarray(x, np.float64), n) for x in numbers]))
         return slice(begin, begin + n)
 
-    def joined(self) -> tuple[IntArray, list[FloatArray]]:
-        """The movers, and signs and sides of the first and second rows, costs and curvatures."""
+    def join_rows(self) -> tuple[IntArray, list[FloatArray]]:
+        """Return the movers, the signs and sides of the first and second rows, costs and curvatures."""
         movers, numbers = zip(*self.parts, strict=True)
         return np.concatenate(movers), [np.concatenate(each) for each in zip(*numbers, strict=True)]
 
@@ -97,19 +97,21 @@ class ClosestProblem:
         lower, upper, distance, soft = target.lower, target.upper, target.distance, target.soft
         self.m, self.d, self.soft, self.request = movers, distance, soft, request
         self.cell_lower, self.cell_upper = lower, upper
-        # values may be 1e11 and levels 1e5 (toysarah): what cells need is the unit
+        # values may be 1e11 and levels 1e5 (toysarah): the required movement is the unit
         needs = np.maximum(lower, -upper)[movers.cell]
         needs = needs[np.isfinite(needs)]
         needs = needs[needs > 0] if request is None else np.concatenate([needs[needs > 0], request.up, request.down])
         self.unit = float(np.median(needs)) if len(needs) else 1.0
         hard = soft is None
         none = np.full(movers.n_cells, np.inf)
-        low, self.lower_cell, high, self.upper_cell = movers.bounds(lower if hard else -none, upper if hard else none)
+        low, self.lower_cell, high, self.upper_cell = movers.compute_bounds(
+            lower if hard else -none, upper if hard else none
+        )
         self.lower, self.upper = low / self.unit, high / self.unit
-        self.absolute = movers.sums(distance.absolute[movers.cell] * movers.size) * self.unit
-        self.square = movers.sums(distance.square[movers.cell] * movers.size**2) * self.unit**2
+        self.absolute = movers.sum_by_mover(distance.absolute[movers.cell] * movers.size) * self.unit
+        self.square = movers.sum_by_mover(distance.square[movers.cell] * movers.size**2) * self.unit**2
         self.caps = [
-            movers.extremes(
+            movers.compute_extremes(
                 np.where(distance.group == g, distance.largest, 0.0)[movers.cell] * movers.size * self.unit, np.maximum
             )
             for g in ((0, 1) if distance.largest.any() else ())
@@ -117,43 +119,47 @@ class ClosestProblem:
 
     @property
     def flat(self) -> bool:
-        """Whether only absolute movements count, so that vertices are among the closest."""
+        """Whether only absolute movements count, so that some vertex is closest."""
         plain = self.soft is None and self.request is None
         return plain and bool(self.absolute.any()) and not self.square.any() and not self.caps
 
-    def by_simplex(self, deadline: Deadline = NEVER) -> tuple[SolveStatus, FloatArray | None]:
-        """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
+    def solve_by_simplex(self, deadline: Deadline = NEVER) -> tuple[SolveStatus, FloatArray | None]:
+        """Return the solver's status, and the movement with the least sum within the bounds, or None."""
         price = np.where(self.absolute > 0, self.absolute, 1.0)
-        price = np.clip(price / np.median(price), 1e-6, 1e6)  # the interior point stumbles over those of many sizes
-        return solve_lp_for_least_movement(self.m.relations, self.lower, self.upper, price, ONCE, deadline.at_least())
+        price = np.clip(price / np.median(price), 1e-6, 1e6)  # wide cost ratios slow the solver
+        return solve_lp_for_least_movement(
+            self.m.relations, self.lower, self.upper, price, ONCE, deadline.get_seconds_at_least()
+        )
 
     @property
     def curved(self) -> bool:
         """Whether the square of every movement counts."""
         return self.request is None and bool((self.square > 0).all())
 
-    def program(self) -> Program:
-        """The rows of the interior point: bounds, then pairs, then largest movements."""
+    def build_program(self) -> Program:
+        """Return the rows of the interior point: bounds, then pairs, then largest movements."""
         rises, falls = self.lower >= 0, self.upper <= 0
         self.lean = np.where(rises, 1.0, np.where(falls, -1.0, 0.0))  # slope of |v| where it is known
         linear, quadratic, constant = self.lean * self.absolute, 2.0 * self.square, 0.0
         curved_only = self.absolute.copy()
         pairs = _Pairs()
         if self.request is not None:
-            constant = self._envelope(pairs, linear, quadratic, curved_only)
+            constant = self._replace_by_envelope(pairs, linear, quadratic, curved_only)
         self.split = np.flatnonzero((curved_only > 0) & ~rises & ~falls)
         self.pair_split = pairs.add(self.split, (-1.0, 0.0), (1.0, 0.0), self.absolute[self.split], 0.0)
         if self.soft is not None:
-            self._softened(pairs)
+            self._allow_missed_bounds(pairs)
         self.low, self.high = np.flatnonzero(np.isfinite(self.lower)), np.flatnonzero(np.isfinite(self.upper))
         return self._assemble(linear, quadratic, pairs, constant)
 
-    def _envelope(self, pairs: _Pairs, linear: FloatArray, quadratic: FloatArray, absolute: FloatArray) -> float:
+    def _replace_by_envelope(
+        self, pairs: _Pairs, linear: FloatArray, quadratic: FloatArray, absolute: FloatArray
+    ) -> float:
         """Replace the distance of requested movers by the largest convex function below it outside (-down, up).
 
-        Inside it is the chord. For w v^2 that is ``w ((up - down) v + up down)``, and further out by e
-        one pays ``w ((up + down) e + e^2)`` more; for w |v| the slopes change to what they must be.
-        Returns what is constant.
+        Inside it is the chord. For w v^2 that is ``w ((up - down) v + up down)``, and a distance e further out
+        costs ``w ((up + down) e + e^2)`` more; for w |v| only the slopes change.
+        Return the constant term.
         """
         r = self.request
         assert r is not None  # noqa: S101 - the caller asked
@@ -168,8 +174,8 @@ class ClosestProblem:
             pairs.add(j[k], (sign, -end[k]), (0.0, 0.0), price[k], 2.0 * w2[k])
         return float((w1 * 2.0 * up * down / width + w2 * up * down).sum())
 
-    def _softened(self, pairs: _Pairs) -> None:
-        """Bounds that may be missed at a price, cell by cell: ``v + e >= l, e >= 0`` and the same above."""
+    def _allow_missed_bounds(self, pairs: _Pairs) -> None:
+        """Add bounds that may be missed at a cost, cell by cell: ``v + e >= l, e >= 0`` and the same above."""
         m, soft = self.m, self.soft
         assert soft is not None  # noqa: S101 - the caller asked
         self.soft_cells: list[tuple[IntArray, slice, int]] = []
@@ -182,7 +188,7 @@ class ClosestProblem:
 
     def _assemble(self, linear: FloatArray, quadratic: FloatArray, pairs: _Pairs, constant: float) -> Program:
         low, high = self.low, self.high
-        pair_mover, (first_sign, first_side, second_sign, second_side, cost, curve) = pairs.joined()
+        pair_mover, (first_sign, first_side, second_sign, second_side, cost, curve) = pairs.join_rows()
         P, k = len(cost), len(low) + len(high)
         mover, aux = [low, high, pair_mover, pair_mover], [np.zeros(k, np.int64), np.arange(P), np.arange(P)]
         sign = [np.ones(len(low)), -np.ones(len(high)), first_sign, second_sign]
@@ -191,7 +197,7 @@ class ClosestProblem:
         self.cap_rows: list[tuple[IntArray, Any]] = []
         n_caps = 0
         for most, owner in self.caps:
-            for rows, direction, height in self._cap(most):
+            for rows, direction, height in self._build_maximum_rows(most):
                 mover.append(rows)
                 sign.append(np.broadcast_to(direction, len(rows)))
                 aux.append(np.full(len(rows), P + n_caps))
@@ -217,8 +223,8 @@ class ClosestProblem:
             first_pair=k,
         )
 
-    def _cap(self, most: FloatArray) -> Iterator[tuple[IntArray, Any, Any]]:
-        """Rows ``tau / most + direction v >= height`` of one maximum: movers, directions, heights."""
+    def _build_maximum_rows(self, most: FloatArray) -> Iterator[tuple[IntArray, Any, Any]]:
+        """Yield rows ``tau / most + direction v >= height`` of one maximum: movers, directions, heights."""
         capped = np.flatnonzero(most > 0)
         yield capped[self.upper[capped] > 0], -1.0, 0.0
         yield capped[self.lower[capped] < 0], 1.0, 0.0
@@ -227,13 +233,13 @@ class ClosestProblem:
             up, down = r.up[keep] / self.unit, r.down[keep] / self.unit
             yield r.mover[keep], (down - up) / (up + down), 2.0 * up * down / (up + down)
 
-    # ------------------------------------------------------------------ what was found, cell by cell
+    # ------------------------------------------------------------------ the result, cell by cell
 
-    def forces(self, point: Point, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def compute_forces(self, point: Point, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return forces, multipliers of the bounds, and shares of the maxima, cell by cell.
 
-        The force of a cell is its marginal cost less what its own bounds bear; together the forces
-        are multipliers times relations, which no movement feels.
+        The force of a cell is its marginal cost minus the multipliers of its own bounds; together the forces
+        are multipliers times relations, hence orthogonal to every movement.
         """
         m, d, unit, y = self.m, self.d, self.unit, point.multiplier
         n_low, first = len(self.low), len(self.low) + len(self.high)
@@ -257,12 +263,12 @@ class ClosestProblem:
             np.add.at(force, owner, -direction * weight / m.ratio_of[owner] / unit)
         return force, bounds, share
 
-    def vertex(self, point: Point, deadline: Deadline = NEVER) -> FloatArray | None:
-        """Return a vertex of the closest movements, if one is found at once; for :attr:`flat` problems.
+    def find_vertex(self, point: Point, deadline: Deadline = NEVER) -> FloatArray | None:
+        """Return a vertex of the closest movements, if one program finds it; for :attr:`flat` problems.
 
-        At the end of an interior point it is plain which rows are active: their multipliers are
-        larger than their slacks. With the movers of active rows held there a small linear program is
-        left, nearly always with one solution.
+        At the end of an interior point it is clear which rows are active: their multipliers are
+        larger than their slacks. With the movers of active rows fixed there, a small linear program
+        remains, nearly always with one solution.
         """
         active = point.multiplier > point.slack
         n_low, first, P = len(self.low), len(self.low) + len(self.high), self.n_pairs
@@ -280,7 +286,7 @@ class ClosestProblem:
         lp = LinearProgram(
             LinearModel(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held]), Way(presolve=True)
         )
-        found = lp.solve(time_limit_s=deadline.at_least())
+        found = lp.solve(time_limit_s=deadline.get_seconds_at_least())
         if not found.optimal:
             return None
         v[~held] = found.x

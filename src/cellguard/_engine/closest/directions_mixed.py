@@ -11,10 +11,13 @@ from cellguard._engine.solvers.lp import LinearModel
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["MixedSenses"]
+__all__ = ["FAR", "MixedSenses"]
 
-_FAR = 1e6
-"""From here on a limit is meant in typical levels, the same for all movers."""
+FAR = 1e6
+"""Largest distance of a mover, in levels: an infinite one would make the choice meaningless."""
+
+_SLACK = 1e-6
+"""Share by which a movement may cost more than the best known one and still be considered."""
 _DEAREST = 1e14
 """HiGHS refuses coefficients from 1e15 on."""
 
@@ -28,40 +31,44 @@ class MixedSenses:
     def __init__(self, movers: Movers, distance: Distance, low: FloatArray, high: FloatArray) -> None:
         self.m, self.n = movers, movers.n
         self.p, self.q = [np.zeros(self.n), np.maximum(high, 0.0)], [np.zeros(self.n), np.maximum(-low, 0.0)]
-        self.cost = movers.sums(distance.absolute[movers.cell] * movers.size)
+        self.cost = movers.sum_by_mover(distance.absolute[movers.cell] * movers.size)
         groups = (0, 1) if distance.largest.any() else ()
         weights = [np.where(distance.group == g, distance.largest, 0.0)[movers.cell] * movers.size for g in groups]
-        largest = [movers.extremes(w, np.maximum)[0] for w in weights]
+        largest = [movers.compute_extremes(w, np.maximum)[0] for w in weights]
         self.largest = [most for most in largest if most.max(initial=0.0) > 0]
-        # weights may be 1e11 or 1e-11: what moving usually costs is the price of everything
+        # weights may be 1e11 or 1e-11: divide all costs by the typical cost of moving
         all_weights = np.concatenate([self.cost, *self.largest])
         self.price = float(np.median(all_weights[all_weights > 0])) if all_weights.any() else 1.0
-        # less than the true price where the solver takes no larger number: a bound stays one
+        # lower than the true cost where the solver takes no larger number: the bound stays valid
         self.cost = np.minimum(self.cost / self.price, _DEAREST)
         self.largest = [np.minimum(most / self.price, _DEAREST) for most in self.largest]
 
     def hold(self, mover: IntArray, sense: int, far: FloatArray) -> None:
-        """Let movers go one way, at least so far."""
+        """Fix the sense of movers, and the least distance that they go."""
         this, other = (self.p, self.q) if sense > 0 else (self.q, self.p)
         this[0][mover] = far
         other[1][mover] = 0.0
 
-    def ask(self, mover: IntArray, down: FloatArray, up: FloatArray, far: float = _FAR) -> None:
-        """Let movers choose between the two ways, and go at most so many typical levels."""
-        self.choice, self.down, self.up, self.far = mover, down, up, far
+    def ask(self, mover: IntArray, down: FloatArray, up: FloatArray, far: float, known: float = np.inf) -> None:
+        """Let movers choose between the two senses.
+
+        They go at most `far` times the typical level, their own level or the levels around them, whichever is largest;
+        and never so far that their movement alone would cost more than `known`, the distance of the best one so far.
+        """
+        self.choice, self.down, self.up, self.far, self.known = mover, down, up, far, known
 
     def solve(
         self, start: FloatArray | None, time_limit_s: float, gap: float, prefer: FloatArray | None = None
     ) -> tuple[BoolArray | None, float]:
         """Return which movers rise (None when no choice was found), and the proven bound.
 
-        The search begins with movements that satisfy everything, if there are any. With senses (1 or -1) to be kept
-        where possible their number is maximised instead of the distance minimised.
+        The search starts from movements that satisfy every row, if there are any. If senses to keep (1 or -1) are
+        given, maximise the number kept instead of minimising the distance.
         """
         f, n, groups = len(self.choice), self.n, len(self.largest)
         unit = float(np.median(np.maximum(self.up, self.down))) if f else 1.0
         p, q = [b / unit for b in self.p], [b / unit for b in self.q]
-        M, lower, upper = self._rows(unit, p[1], q[1])
+        M, lower, upper = self._build_rows(unit, p[1], q[1])
         distance = self.cost if prefer is None else np.zeros(n)
         choice = np.zeros(f) if prefer is None else -prefer
         point = None
@@ -85,21 +92,29 @@ class MixedSenses:
         bound = found.bound * self.price * unit if prefer is None else found.bound
         return (found.x[2 * n : 2 * n + f] > 0.5 if found.found else None), bound
 
-    def _farthest(self, unit: float) -> FloatArray:
-        """How far movers that choose may go: by their own level and those around, or by what is typical of all."""
-        if self.far >= _FAR:
-            return np.full(len(self.choice), self.far)
+    def _limit_distances(self, unit: float) -> FloatArray:
+        """Return how far movers that choose may go, in units: one level may be 1e9 times another."""
         level = np.zeros(self.n)
         level[self.choice] = np.maximum(self.up, self.down) / unit
         A = abs(self.m.relations)
         around = A.T @ (A @ level)  # at least the sum of the levels in every relation of a mover
-        return self.far * np.maximum(around, level)[self.choice]
+        farthest = self.far * np.maximum(np.maximum(around, level), 1.0 if self.far >= FAR else 0.0)
+        price = np.max([self.cost, *self.largest], axis=0) * (self.price * unit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            affordable = np.where(price > 0, (1.0 + _SLACK) * self.known / price, np.inf)
+        return np.asarray(np.minimum(farthest, np.maximum(affordable, level))[self.choice])
 
-    def _rows(self, unit: float, high: FloatArray, low: FloatArray) -> tuple[csr_array, FloatArray, FloatArray]:
+    @property
+    def capped(self) -> bool:
+        """Whether a mover could go further than this program allows: then failing to find a choice proves nothing."""
+        farthest = self._limit_distances(1.0)
+        return bool((np.maximum(self.p[1], self.q[1])[self.choice] > farthest).any())
+
+    def _build_rows(self, unit: float, high: FloatArray, low: FloatArray) -> tuple[csr_array, FloatArray, FloatArray]:
         f, n, A = len(self.choice), self.n, self.m.relations
         up, down = self.up / unit, self.down / unit
         pick = csr_array((np.ones(f), (np.arange(f), self.choice)), shape=(f, n))
-        top, bottom = (diags_array(np.minimum(b[self.choice], self._farthest(unit))) for b in (high, low))
+        top, bottom = (diags_array(np.minimum(b[self.choice], self._limit_distances(unit))) for b in (high, low))
         zero, inf = np.zeros(f), np.full(f, np.inf)
         rows = [
             [A, -A, None, None],

@@ -1,15 +1,15 @@
-"""Senses near given ones that leave a table, by convex programs alone: what misses its level most is flipped.
+"""Senses near given ones that admit a table, by convex programs alone: flip the movers that miss their level most.
 
-Let every mover that may choose miss its level at a price, and ask for as little as possible to be missed::
+Let every mover that may choose miss its level at a cost, and minimise the total missed::
 
     min   sum e / (up + down) + a little of the distance
     s.t.  A v = 0, low <= v <= high, sense v + e >= level, e >= 0
 
-which is what is left of the mixed-integer program of the fewest flips when its binaries may be fractions: a mover that
-is at its level on the other side pays 1, a whole flip. The interior point that looks for closest tables solves it as
-fast as one of those. Movers that miss by more than half are nearer to the other side and go there; where none
-does, all that miss. Two or three rounds are enough for most tables. Whether a table has these senses is for
-the caller to see: nothing is proven here.
+This is the relaxation of the mixed-integer program of the fewest flips: a mover that
+is at its level on the other side pays 1, a whole flip. The interior point that finds closest tables solves it as
+fast as one of those. Movers that miss by more than half are nearer to the other side and are flipped; if none
+does, all that miss are flipped. Two or three rounds are enough for most tables. This module proves nothing: the
+caller must check whether a table has these senses.
 """
 
 from __future__ import annotations
@@ -22,40 +22,42 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.closest_problem import ClosestRequest, Movers
 from cellguard._engine.closest.interior import InteriorPoint, PointInequalities, Program, Projection
-from cellguard._engine.threads import blas_threads
+from cellguard._engine.threads import limit_blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray
 
 __all__ = ["NearSenses"]
 
 _LITTLE = 1e-4
-"""What a typical movement costs, in flips: decides among flips, hardly their number."""
-_ROUGH, _STEPS = 1e-3, 60
-"""Tolerance and steps of the interior point: which movers miss their levels is plain early."""
+"""Cost of a typical movement, in flips: it decides among flips, and hardly affects their number."""
+_ROUGH_TOLERANCE = 1e-3
+"""Tolerance of the interior point: it is clear early which movers miss their levels."""
+_MAX_INTERIOR_STEPS = 60
+"""Maximum number of its steps."""
 _MISSED = 1e-3
-"""Share of both levels from which on one is missed, and not only nearly met by a rough solution."""
+"""Share of both levels from which a level counts as missed, not as nearly met by a rough solution."""
 _ROUNDS = 4
-"""Rounds after which the caller is left to better means."""
+"""Rounds after which the caller should use other methods."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NearSenses:
-    """Movers that must leave their intervals, and the room of all."""
+    """Movers that must leave their intervals, and how far all movers may go."""
 
     movers: Movers
     projection: Projection
-    room: tuple[FloatArray, FloatArray]
+    slack: tuple[FloatArray, FloatArray]
     """How far movers may go down (at most 0) and up."""
     request: ClosestRequest
     choice: BoolArray
     """Which of the requests may go either way; the others keep their sense."""
     weight: FloatArray
-    """What the square of each mover costs, in any unit."""
+    """Cost of the square of each mover, in any unit."""
 
-    def proposals(self, s: ByteArray, deadline: Deadline) -> Iterator[ByteArray]:
-        """Yield senses that may leave a table, near those given; ask for the next ones when they do not."""
+    def propose_senses(self, s: ByteArray, deadline: Deadline) -> Iterator[ByteArray]:
+        """Yield senses that may admit a table, near those given; take the next ones if they do not."""
         r, may_turn, seen = self.request, self.choice.copy(), True
         for _ in range(_ROUNDS):
-            v = self._least_missed(s, deadline)
+            v = self._minimize_missed_levels(s, deadline)
             if v is None:
                 return
             missed = np.maximum(np.where(s > 0, r.up, r.down) - s * v, 0.0) / (r.up + r.down)
@@ -67,14 +69,14 @@ class NearSenses:
             nearer = missing & (missed > 0.5)
             turned = nearer if nearer.any() else missing
             s = np.where(turned, -s, s)
-            may_turn &= ~turned  # once is enough: there is an end
+            may_turn &= ~turned  # each mover turns once, so that the loop ends
             seen = bool((turned == missing).all())
             if seen:
                 yield s
 
-    def _least_missed(self, s: ByteArray, deadline: Deadline) -> FloatArray | None:
-        """Where the requested movers go when levels may be missed at a price; None where no numbers were found."""
-        r, (low, high) = self.request, self.room
+    def _minimize_missed_levels(self, s: ByteArray, deadline: Deadline) -> FloatArray | None:
+        """Return where the requested movers go when levels may be missed at a cost; None if the solver failed."""
+        r, (low, high) = self.request, self.slack
         unit = float(np.median(np.maximum(r.up, r.down)))
         level = np.where(s > 0, r.up, r.down)
         lower, upper = low.copy(), high.copy()
@@ -101,7 +103,7 @@ class NearSenses:
             n_pairs=len(free),
             first_pair=k,
         )
-        with blas_threads(self.projection.threads):
+        with limit_blas_threads(self.projection.threads):
             run = InteriorPoint(program, self.projection)
-            point = run.run(tolerance=_ROUGH, max_iterations=_STEPS, deadline=deadline)
+            point = run.run(tolerance=_ROUGH_TOLERANCE, max_iterations=_MAX_INTERIOR_STEPS, deadline=deadline)
         return unit * point.v[r.mover] if point.converged else None

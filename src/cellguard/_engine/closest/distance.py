@@ -1,4 +1,4 @@
-"""The distance between a table and its adjusted one, and what it is at least (solver-independent).
+"""The distance between a table and its adjusted version, and a lower bound of it (independent of any solver).
 
 One form covers the norms of castro2004 (4), (5), (6) and (10)::
 
@@ -19,15 +19,15 @@ from scipy.sparse import csr_array
 from cellguard._tolerances import EXACT_RELATION
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Certificate", "Distance", "Target", "certify_closest", "no_closest_movement"]
+__all__ = ["Certificate", "Distance", "Target", "certify_closest", "is_proven_infeasible"]
 
 _WHOLE = 2.0**30
-"""Digits of whole multipliers: sums of thousands of them are exact."""
+"""Digits of multipliers that are whole numbers: sums of thousands of them are exact."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distance:
-    """Weights of a distance, one of each kind per cell; all of them at least 0."""
+    """Weights of a distance, one of each kind per cell; all at least 0."""
 
     absolute: FloatArray
     """Weights of |z|."""
@@ -48,7 +48,7 @@ class Distance:
         largest: FloatArray | None = None,
         group: IntArray | None = None,
     ) -> Distance:
-        """Make a distance between tables of n cells; what is not given is 0."""
+        """Return a distance between tables of n cells; weights that are not given are 0."""
         none = np.zeros(n)
         return cls(
             absolute=none if absolute is None else absolute,
@@ -57,14 +57,14 @@ class Distance:
             group=np.zeros(n, np.int64) if group is None else group,
         )
 
-    def value(self, z: FloatArray) -> float:
-        """Distance of a movement."""
+    def compute_value(self, z: FloatArray) -> float:
+        """Return the distance of a movement."""
         size = np.abs(z)
         total = float(self.absolute @ size + self.square @ size**2)
         moved = self.largest * size
         return total + sum(float(moved[self.group == g].max(initial=0.0)) for g in (0, 1))
 
-    def least(
+    def minimize(
         self, force: FloatArray, lower: FloatArray, upper: FloatArray, share: FloatArray, soft: FloatArray | None = None
     ) -> float:
         """Return the minimum over ``lower <= z <= upper`` of the Lagrangian, cell by cell.
@@ -79,47 +79,44 @@ class Distance:
             Any share of its group's maximum for each cell, at least 0; scaled to sum to 1 in each
             group. ``max >= sum share largest |z|`` makes the maximum separable.
         soft
-            What it costs to miss a bound by one; bounds hold unless given.
+            Cost of missing a bound by one; bounds are strict unless given.
         """
         sums = np.bincount(self.group, share, 2)
         weight = self.absolute + self.largest * share / np.where(sums > 0, sums, 1.0)[self.group]
         if soft is not None:
-            return self._least_softly(force, lower, upper, weight, soft)
-        z = np.clip(_closest_under_force(force, weight, self.square), lower, upper)
+            return self._minimize_with_soft_bounds(force, lower, upper, weight, soft)
+        z = np.clip(_minimize_under_force(force, weight, self.square), lower, upper)
         if not np.isfinite(z).all():
             return float("-inf")
         return float((weight * np.abs(z) + self.square * z**2 - force * z).sum())
 
-    def _least_softly(
+    def _minimize_with_soft_bounds(
         self, force: FloatArray, lower: FloatArray, upper: FloatArray, weight: FloatArray, soft: FloatArray
     ) -> float:
-        """As :meth:`least`, by trying every place where a convex function of this form can have its minimum."""
+        """Minimise as :meth:`minimize` does, by trying every point where such a convex function can be least."""
         if (((self.square == 0) | np.isinf(soft)) & (np.abs(force) > weight + soft)).any():
             return float("-inf")
         places = [np.zeros(len(force)), lower, upper]
-        places += [_closest_under_force(force + shift, weight, self.square) for shift in (0.0, soft, -soft)]
+        places += [_minimize_under_force(force + shift, weight, self.square) for shift in (0.0, soft, -soft)]
         best = np.full(len(force), np.inf)
         for z in places:
             at = np.where(np.isfinite(z), z, 0.0)
             value = (
-                weight * np.abs(at)
-                + self.square * at**2
-                - force * at
-                + _missed_distance_of_closest(at, lower, upper, soft)
+                weight * np.abs(at) + self.square * at**2 - force * at + _compute_missed_cost(at, lower, upper, soft)
             )
             best = np.minimum(best, value)
         return float(best.sum())
 
 
-def _closest_under_force(force: FloatArray, weight: FloatArray, square: FloatArray) -> FloatArray:
-    """Where ``weight |z| + square z^2 - force z`` has its minimum, possibly infinitely far away."""
+def _minimize_under_force(force: FloatArray, weight: FloatArray, square: FloatArray) -> FloatArray:
+    """Return where ``weight |z| + square z^2 - force z`` is least, possibly at infinity."""
     pull = np.sign(force) * np.maximum(np.abs(force) - weight, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(square > 0, pull / (2.0 * square), np.where(pull == 0.0, 0.0, np.sign(pull) * np.inf))
 
 
-def _missed_distance_of_closest(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
-    """Price of the bounds that a movement misses."""
+def _compute_missed_cost(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
+    """Return the cost of the bounds that a movement misses."""
     missed = np.maximum(lower - z, 0.0) + np.maximum(z - upper, 0.0)
     return missed * np.where(missed > 0, soft, 0.0)
 
@@ -139,14 +136,14 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Distance of objective and bound, relative to the objective."""
+        """Difference between objective and bound, relative to the objective."""
         distance = self.objective - self.bound
         return 0.0 if distance <= 0 else distance / max(abs(self.objective), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a closest movement is asked for."""
+    """Bounds and distance of the closest movement to find."""
 
     lower: FloatArray
     """Bound of each cell's movement, possibly infinite; so is `upper`."""
@@ -154,7 +151,7 @@ class Target:
     distance: Distance
     """What is minimised."""
     soft: FloatArray | None = None
-    """What it costs to miss a cell's bounds by one (castro2012 section 5); every bound holds unless given."""
+    """Cost of missing a cell's bounds by one (castro2012 section 5); bounds are strict unless given."""
 
 
 def certify_closest(
@@ -162,8 +159,8 @@ def certify_closest(
 ) -> Certificate:
     """Check a movement against the relations and bounds, and bound all others by the multipliers.
 
-    Any y proves something; only the right one proves a small gap. See :meth:`Distance.least` for
-    `share` and soft bounds; with soft bounds the objective includes what is paid for missing them.
+    Any y proves something; only the right one proves a small gap. See :meth:`Distance.minimize` for
+    `share` and soft bounds; with soft bounds the objective includes the cost of missing them.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> d = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
@@ -181,31 +178,29 @@ def certify_closest(
     bounds = np.where(lower > z, np.abs(lower), np.where(upper < z, np.abs(upper), 0.0))
     hard = 1.0 if soft is None else np.isinf(soft)
     paid = (
-        0.0
-        if soft is None
-        else float(_missed_distance_of_closest(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
+        0.0 if soft is None else float(_compute_missed_cost(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
     )
     return Certificate(
-        objective=distance.value(z) + paid,
-        bound=_best_bound_of_distance(lambda scale: distance.least(scale * force, lower, upper, share, soft)),
+        objective=distance.compute_value(z) + paid,
+        bound=_choose_best_bound(lambda scale: distance.minimize(scale * force, lower, upper, share, soft)),
         residual=float((np.abs(relations @ z) / np.maximum(abs(relations) @ np.abs(z), typical)).max(initial=0.0)),
         violation=float((hard * wrong / np.maximum(bounds, typical)).max(initial=0.0)),
     )
 
 
-def no_closest_movement(relations: csr_array, y: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
-    """Whether multipliers of the relations prove that no movement satisfies them and the bounds (Farkas).
+def is_proven_infeasible(relations: csr_array, y: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
+    """Return whether multipliers of the relations prove that no movement satisfies them and the bounds (Farkas).
 
-    Every movement has ``(T'y) z = 0``; when nothing between the bounds has, there is none.
+    Every movement satisfies ``(T'y) z = 0``; if no z between the bounds does, no movement exists.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
-    >>> no_closest_movement(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
+    >>> is_proven_infeasible(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
     True
     """
     largest = float(np.abs(y).max(initial=0.0))
     if not 0.0 < largest < np.inf:
         return False
-    # whole multipliers cancel exactly, which they must where nothing bounds a cell
+    # whole multipliers cancel exactly, as they must for cells without bounds
     for multipliers in (y, np.rint(y * (_WHOLE / largest))):
         force = relations.T @ multipliers
         acts = force != 0.0
@@ -220,12 +215,12 @@ def no_closest_movement(relations: csr_array, y: FloatArray, lower: FloatArray, 
     return False
 
 
-def _best_bound_of_distance(bound_at: Callable[[float], float]) -> float:
-    """Return the best bound of the multipliers, as they are or a little smaller.
+def _choose_best_bound(bound_at: Callable[[float], float]) -> float:
+    """Return the best bound of the multipliers, unchanged or scaled down a little.
 
-    A force that exceeds a weight by rounding alone costs its excess times the whole width of a loose
-    bound; making all forces smaller costs only that share of the objective. The bound is concave in
-    the scale, so that the first decrease ends the search.
+    A force that exceeds a weight only by rounding costs its excess times the whole width of a loose
+    bound; scaling all forces down costs only that share of the objective. The bound is concave in
+    the scale, so the first decrease ends the search.
     """
     best = bound_at(1.0)
     for shrinkage in 10.0 ** np.arange(-13.0, -6.0):

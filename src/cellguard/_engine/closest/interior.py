@@ -6,9 +6,9 @@ The problem, between movers v (cells that move together are one mover)::
     s.t.  A v = 0                             the relations
           sign v[mover] + lift a[aux] >= side   one row per inequality
 
-Inequalities have one mover and at most one auxiliary each, which is all that bounds, absolute
+Inequalities have one mover and at most one auxiliary each. That is enough for bounds, absolute
 values (``t -/+ v >= 0``, castro2004 (4)), largest deviations (``tau h -/+ v >= 0``, castro2004
-(6)) and soft bounds (``v + e >= l, e >= 0``) need. So a Newton step needs one symmetric system,
+(6)) and soft bounds (``v + e >= l, e >= 0``). So a Newton step needs one symmetric system,
 ``min 1/2 dv' Theta dv - g dv, A dv = 0`` with a diagonal Theta: :mod:`cellguard._engine.closest.newton_systems`
 solves it in the null space or by the normal equations, whichever is smaller. The method is
 Mehrotra's predictor-corrector (S. J. Wright, Primal-Dual Interior-Point Methods, SIAM 1997,
@@ -30,35 +30,51 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
 
-_FAR, _NEAR = 100.0, 0.01
-"""First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
-_CLOSE, _PATIENCE = 1e-6, 2
-"""More iterations than this without progress, so close to the end, mean that rounding has the last word."""
-_STANDS = 0.99
-"""A step that leaves so much of the way, there, was none, and the next one would be none either."""
-_BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
-"""Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
+
+@dataclass(frozen=True)
+class InteriorPolicy:
+    """Where the iteration starts, and when it stops; chosen by trial on the tables of CSPLIB."""
+
+    first_product: float = 100.0
+    """Initial products of multipliers and slacks, in typical costs."""
+    least_slack: float = 0.01
+    """Smallest initial slack, in typical movements."""
+    close: float = 1e-6
+    """Error (gap plus violation) below which rounding may prevent progress."""
+    patience: int = 2
+    """Iterations without progress that are allowed there."""
+    stands: float = 0.99
+    """A step there that leaves more than this share of the error ends the iteration: the next would gain nothing."""
+    balanced: float = 1e-6
+    """Largest correction of a multiplier after a run, relative to the largest."""
+    stalled: float = 1e-3
+    """The same at exact movers."""
+    active_weight: float = 1e9
+    """Weight of active rows."""
+
+
+_POLICY = InteriorPolicy()
 _STUCK = 0.8
-"""Rows that are violated by more than this share of the step before may be impossible together."""
+"""Rows violated by more than this share of the violation one step earlier may be infeasible together."""
 _NOTHING = 1e-40
-"""Products that shrink by so much are 0."""
+"""Products that shrink to this share of the first count as 0."""
 _DIVERGED = 1e14
-"""Products that grow by so much mean that nothing satisfies the rows."""
+"""Products that grow by this factor mean that the iteration diverges: no point satisfies the rows."""
 
 
 class Projection(Protocol):
     """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A (v + x) = 0``."""
 
     threads: int
-    """How many cores its factors are worth."""
+    """Number of cores that its factorization can use."""
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta > 0."""
 
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
-        """Return the minimiser for one g; v is 0 unless given, and off the relations by rounding only.
+        """Return the minimiser for one g; v is 0 unless given, and violates the relations only by rounding.
 
-        A rough one only shows the way: its last digits do not matter.
+        A rough answer is a search direction only: its last digits do not matter.
         """
 
 
@@ -77,8 +93,8 @@ class PointInequalities:
 class Program:
     """A separable convex program between movers.
 
-    Auxiliaries ``a[:n_pairs]`` stand in exactly two rows and with one mover (pairs k and
-    k + n_pairs of the rows from `first_pair` on); the last ones may stand with any number.
+    Auxiliaries ``a[:n_pairs]`` appear in exactly two rows and with one mover (pairs k and
+    k + n_pairs of the rows from `first_pair` on); the last ones may appear with any number.
     """
 
     linear: FloatArray
@@ -93,7 +109,7 @@ class Program:
 
 @dataclass(kw_only=True, eq=False)
 class Point:
-    """Where the iteration stands: movers, auxiliaries, slacks and their multipliers."""
+    """The current iterate: movers, auxiliaries, slacks and their multipliers."""
 
     v: FloatArray
     a: FloatArray
@@ -101,17 +117,17 @@ class Point:
     multiplier: FloatArray
     objective: float = float("nan")
     gap: float = float("inf")
-    """Sum of the products of slacks and multipliers: how far the objective is from its bound."""
+    """Sum of the products of slacks and multipliers: the distance of the objective from its bound."""
     violation: float = float("inf")
     """Largest violation of a row."""
     iterations: int = 0
     converged: bool = False
     impossible: bool = False
-    """Whether it was proven that nothing satisfies the rows."""
+    """Whether the multipliers prove that no point satisfies the rows."""
 
 
 class InteriorPoint:
-    """One run: its state, and its Newton system condensed to the movers.
+    """One run: its state, and its Newton system reduced to the movers.
 
     Parameters
     ----------
@@ -135,8 +151,8 @@ class InteriorPoint:
 
     # ------------------------------------------------------------------ Newton
 
-    def _condense(self, theta: FloatArray) -> None:
-        """Eliminate the auxiliaries from ``Q + G' diag(theta) G`` and factor what is left."""
+    def _eliminate_auxiliaries(self, theta: FloatArray) -> None:
+        """Eliminate the auxiliaries from ``Q + G' diag(theta) G`` and factor the rest."""
         self.projection.factor(self.newton.condense(theta))
         if self.n_shared:
             r, rest = self.p.rows, self.rest
@@ -163,22 +179,23 @@ class InteriorPoint:
     # ------------------------------------------------------------------ the method
 
     def _start(self) -> Point:
-        """Movers at 0 and all products of slack and multiplier equal, far from any bound.
+        """Return the start: movers at 0 and all products of slack and multiplier equal, far from any bound.
 
-        What a mover or a maximum costs decides the product; a larger one (by 100) saves iterations
-        on tables whose values differ by many orders.
+        The cost of a mover or a maximum decides the product; a product 100 times larger saves iterations
+        on tables whose values differ by many orders of magnitude.
         """
         p, r = self.p, self.p.rows
         P, k = p.n_pairs, p.first_pair
         v, a = np.zeros(self.n), np.zeros(self.n_aux)
         for g in range(P, self.n_aux):
-            a[g] = _FAR / float(np.median(r.lift[self.rest][r.aux[self.rest] == g]))
+            lifts = r.lift[self.rest][r.aux[self.rest] == g]
+            a[g] = _POLICY.first_product / (float(np.median(lifts)) if len(lifts) else 1.0)  # nothing may move
         n_rest = max(1, len(r.side[self.rest]))
         costs = (p.linear, p.quadratic, p.aux_cost[:P], a[P:] / n_rest)
-        mu = _FAR * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
+        mu = _POLICY.first_product * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
         a[:P] = 2.0 * mu / p.aux_cost[:P]
-        slack = np.maximum(np.abs(r.side), _NEAR)
-        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR)
+        slack = np.maximum(np.abs(r.side), _POLICY.least_slack)
+        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _POLICY.least_slack)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
     def run(
@@ -191,16 +208,16 @@ class InteriorPoint:
     ) -> Point:
         """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress.
 
-        While rows stay violated `impossible` is asked whether the multipliers prove that this cannot change.
+        While rows stay violated, `impossible` checks whether the multipliers prove that they always will be.
         """
-        if not len(self.point.slack):  # nothing is asked for: no movement is the closest
+        if not len(self.point.slack):  # nothing is required: no movement is the closest
             self.point = replace(self.point, objective=self.p.constant, gap=0.0, violation=0.0, converged=True)
             return self.point
         x, best, best_quality, stalled, before = self.point, replace(self.point), np.inf, 0, np.inf
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
-            self._residuals()
-            # where moving costs nothing no gap is small beside the objective
+            self._compute_residuals()
+            # where moving costs nothing, no gap is small relative to the objective
             nothing_left = self.mu <= _NOTHING * first
             if (self.relative_gap <= tolerance or nothing_left) and x.violation <= EXACT_RELATION:
                 best = replace(x, converged=True)
@@ -210,27 +227,27 @@ class InteriorPoint:
                 return self.point
             before = x.violation
             quality = self.relative_gap + x.violation
-            stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
-            stands = stalled > 0 and quality > _STANDS * best_quality
+            stalled = stalled + 1 if best_quality < _POLICY.close and quality > 0.5 * best_quality else 0
+            stands = stalled > 0 and quality > _POLICY.stands * best_quality
             if quality < best_quality:
                 best, best_quality = replace(x), quality
-            if stands or stalled > _PATIENCE or self.mu > _DIVERGED * first or deadline.passed:
+            if stands or stalled > _POLICY.patience or self.mu > _DIVERGED * first or deadline.passed:
                 break
             try:
-                with np.errstate(over="raise", invalid="raise", divide="raise"):  # beyond what can be computed with
-                    self._condense(x.multiplier / x.slack)
-                    self._advance()
+                with np.errstate(over="raise", invalid="raise", divide="raise"):  # beyond the floating-point range
+                    self._eliminate_auxiliaries(x.multiplier / x.slack)
+                    self._take_step()
             except (np.linalg.LinAlgError, ArithmeticError):
                 break
         self.point = replace(best, iterations=x.iterations)
         if x.iterations:
-            self._rebalance(_BALANCED)
+            self._refine_multipliers(_POLICY.balanced)
         return self.point
 
     def settle(self, v: FloatArray) -> Point:
         """Return the point moved to closest movers v that are known exactly, with the multipliers that prove them.
 
-        Rows that are slack there have no multiplier; what this leaves unbalanced goes to the others.
+        Rows that are slack there have no multiplier; the imbalance that remains goes to the others.
         """
         before, r, k = self.point, self.p.rows, self.p.first_pair
         slack = r.sign * v[r.mover] - r.side
@@ -241,19 +258,19 @@ class InteriorPoint:
             before, v=v, slack=np.maximum(slack, 0.0), multiplier=np.where(tight, before.multiplier, 0.0)
         )
         try:
-            self._condense(np.where(tight, _HEAVY, 1.0))
+            self._eliminate_auxiliaries(np.where(tight, _POLICY.active_weight, 1.0))
         except (np.linalg.LinAlgError, ArithmeticError):
             return replace(before, v=v)
-        return self.point if self._rebalance(_STALLED) else replace(before, v=v)
+        return self.point if self._refine_multipliers(_POLICY.stalled) else replace(before, v=v)
 
-    def _rebalance(self, limit: float) -> bool:
-        """Make the multipliers balance to the last digit; return False if the factors at hand are too inaccurate.
+    def _refine_multipliers(self, limit: float) -> bool:
+        """Balance the multipliers to the last digit; return False if the current factors are too inaccurate.
 
-        What rounding left goes to rows with large weights theta, which bear it without harm: there a
-        bound is active. Left on a cell that is free to move it would spoil the proof.
+        The rounding error goes to rows with large weights theta, where a bound is active and absorbs it.
+        On a cell that is free to move it would spoil the proof.
         """
         for _ in range(2):
-            self._residuals()
+            self._compute_residuals()
             try:
                 step = self.newton.balanced(*self._solve(self.newton.balance(), restore=False))
             except (np.linalg.LinAlgError, ArithmeticError):
@@ -263,20 +280,20 @@ class InteriorPoint:
             self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
         return True
 
-    def _residuals(self) -> None:
-        """What the conditions of optimality still miss."""
+    def _compute_residuals(self) -> None:
+        """Compute the residuals of the optimality conditions."""
         x = self.point
         x.gap, x.objective, x.violation = self.newton.stand(x.v, x.a, x.slack, x.multiplier)
         x.objective += self.p.constant
         self.mu = x.gap / len(x.slack)
         self.relative_gap = x.gap / max(abs(x.objective), 1e-300)
 
-    def _advance(self) -> None:
-        """Predict with full steps, then correct towards the centre by what the prediction missed."""
+    def _take_step(self) -> None:
+        """Predict with full steps, then correct towards the centre by the error of the prediction."""
         x, newton = self.point, self.newton
         newton.follow(*self._solve(newton.predict(), rough=True))
         newton.follow(*self._solve(newton.correct()))
         keep = 1.0 - min(0.005, max(1e-6, self.relative_gap))
-        # with squares the two residuals are tied: both take one step
+        # with squares the two residuals are linked: both take one step
         x.v, x.a, x.slack, x.multiplier = newton.advance(keep, self.curved)
         x.iterations += 1

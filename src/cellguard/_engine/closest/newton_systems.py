@@ -1,22 +1,23 @@
 """The Newton system of the interior point, in the null space or by the normal equations.
 
 All solve ``min 1/2 x' Theta x - g x`` subject to ``A (v + x) = 0`` with a diagonal Theta, for a v that
-is in the null space up to rounding. Which one is cheapest depends on how many relations and how many
-degrees of freedom there are, see :func:`cheapest_newton_system`.
+is in the null space up to rounding. Which one is cheapest depends on the numbers of relations and
+degrees of freedom, see :func:`choose_newton_system`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array, tril
 
 from cellguard._core.gram import DenseSystem, places, sparse_gram
-from cellguard._engine.closest.cholesky import SparseCholesky
-from cellguard._engine.space.space import space_matrix_for_core
-from cellguard._engine.threads import all_cores
+from cellguard._engine.solvers.cholesky import SparseCholesky
+from cellguard._engine.space.space import convert_matrix_for_core
+from cellguard._engine.threads import count_cores
 from cellguard._types import FloatArray
 
 __all__ = [
@@ -25,44 +26,58 @@ __all__ = [
     "NullSpace",
     "SparseNormal",
     "Unrelated",
-    "cheapest_newton_system",
-    "columns_of_newton_system",
-    "shifted_cholesky",
+    "choose_newton_system",
+    "factor_with_shift",
+    "transpose_sorted",
 ]  # fmt: skip
 
-_DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
-"""Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
+
+@dataclass(frozen=True)
+class OperationRates:
+    """Operations per second, as measured."""
+
+    dense: float = 3e10
+    """Of a dense factorization."""
+    sparse: float = 1.2e10
+    """Of a sparse factorization."""
+    scatter: float = 8e8
+    """Of adding up products."""
+
+
+_RATES = OperationRates()
 _CHEAP = 3e-3
-"""Seconds per factor below which the analysis of a sparse one does not pay."""
+"""Seconds per factorization below which the analysis of a sparse one does not pay."""
 
 _HUGE = 2e10
-"""Operations from which on a factor is worth several cores."""
-_STEPS, _PRECISION = 2000, 1e-10
-"""Of conjugate gradients: at most so many steps, to this share of the first residual."""
+"""Operations from which a factorization is worth several cores."""
+_MAX_GRADIENT_STEPS = 2000
+"""Maximum number of steps of conjugate gradients."""
+_GRADIENT_PRECISION = 1e-10
+"""Share of the first residual at which conjugate gradients stop."""
 
 
-def cheapest_newton_system(
+def choose_newton_system(
     A: csr_array, basis: Callable[[], csr_array]
 ) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
-    """Choose by the cost of one factor, given independent relations and what makes a basis of their null space."""
+    """Choose by the cost of one factorization, given independent relations and a function for a null-space basis."""
     rank, n = A.shape
     if rank == 0:
         return Unrelated()
-    dense = rank**3 / 3 / _DENSE_RATE
-    null = (n - rank) ** 3 / 3 / _DENSE_RATE
+    dense = rank**3 / 3 / _RATES.dense
+    null = (n - rank) ** 3 / 3 / _RATES.dense
     if null < 10 * max(dense, _CHEAP):
         N = basis()
-        null += float((np.diff(N.indptr).astype(np.float64) ** 2).sum()) / 2 / _SCATTER_RATE
+        null += float((np.diff(N.indptr).astype(np.float64) ** 2).sum()) / 2 / _RATES.scatter
     if min(dense, null) < _CHEAP:
         return NullSpace(N) if null <= dense else DenseNormal(A)
     sparse = SparseNormal(A)
-    if min(null, dense) < sparse.factors.flops / _SPARSE_RATE:
+    if min(null, dense) < sparse.factors.flops / _RATES.sparse:
         return NullSpace(N) if null <= dense else DenseNormal(A)
     return sparse
 
 
 class Unrelated:
-    """Movers that no relation binds: each has its own minimum."""
+    """Movers without relations: each has its own minimum."""
 
     threads = 1
 
@@ -71,7 +86,7 @@ class Unrelated:
         self.theta = theta
 
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:  # noqa: ARG002
-        """Return the minimiser for one g; there is nothing to return to."""
+        """Return the minimiser for one g; there are no relations to restore."""
         return g / self.theta
 
 
@@ -81,17 +96,17 @@ class NullSpace:
     threads = 1
 
     def __init__(self, N: csr_array) -> None:
-        self.system = DenseSystem(*space_matrix_for_core(N), N.shape[1])
+        self.system = DenseSystem(*convert_matrix_for_core(N), N.shape[1])
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
         self.theta = theta
-        shift = shifted_cholesky(self.S, lambda: self.system.fill(theta, self.S.T))
+        shift = factor_with_shift(self.S, lambda: self.system.fill(theta, self.S.T))
         self.refinements = 3 if shift else 0
 
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:  # noqa: ARG002
-        """Return the minimiser for one g; v never leaves."""
+        """Return the minimiser for one g; v stays in the null space."""
         return self.system.along(self.S.T, g, self.theta, self.refinements)
 
 
@@ -101,20 +116,20 @@ class _Normal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.A, self.AT = A, columns_of_newton_system(A)
-        self._columns = space_matrix_for_core(self.AT)
+        self.A, self.AT = A, transpose_sorted(A)
+        self._columns = convert_matrix_for_core(self.AT)
         self.refinements = 1
         self.D = np.ones(A.shape[1])
 
-    def _multipliers(self, b: FloatArray) -> FloatArray:
+    def _solve_multipliers(self, b: FloatArray) -> FloatArray:
         raise NotImplementedError
 
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
-        """Return the minimiser for one g, which also brings v back to the relations."""
+        """Return the minimiser for one g, and bring v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
-        x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
-        for _ in range(_newton_system_refinements(self.refinements, rough)):
-            x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
+        x: FloatArray = self.D * (g - self.AT @ self._solve_multipliers(self.A @ (self.D * g + start)))
+        for _ in range(_count_refinements(self.refinements, rough)):
+            x -= self.D * (self.AT @ self._solve_multipliers(self.A @ (start + x)))
         return x
 
 
@@ -124,19 +139,19 @@ class DenseNormal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.system = DenseSystem(*space_matrix_for_core(columns_of_newton_system(A)), A.shape[0])
+        self.system = DenseSystem(*convert_matrix_for_core(transpose_sorted(A)), A.shape[0])
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
         self.D = D = 1.0 / theta
-        shift = shifted_cholesky(self.S, lambda: self.system.fill(D, self.S.T))
+        shift = factor_with_shift(self.S, lambda: self.system.fill(D, self.S.T))
         self.refinements = 3 if shift else 1
 
     def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
-        """Return the minimiser for one g, which also brings v back to the relations."""
+        """Return the minimiser for one g, and bring v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
-        return self.system.across(self.S.T, g, start, self.D, _newton_system_refinements(self.refinements, rough))
+        return self.system.across(self.S.T, g, start, self.D, _count_refinements(self.refinements, rough))
 
 
 class SparseNormal(_Normal):
@@ -148,8 +163,8 @@ class SparseNormal(_Normal):
         pattern.sort_indices()
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
-            self.threads = all_cores()
-        self.place = places(*self._columns[:2], *space_matrix_for_core(pattern)[:2])
+            self.threads = count_cores()
+        self.place = places(*self._columns[:2], *convert_matrix_for_core(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 
     def factor(self, theta: FloatArray) -> None:
@@ -160,15 +175,15 @@ class SparseNormal(_Normal):
         raised = self.factors.factor(self.entries)
         self.refinements = 3 if raised else 1
 
-    def _multipliers(self, b: FloatArray) -> FloatArray:
+    def _solve_multipliers(self, b: FloatArray) -> FloatArray:
         return self.factors.solve(b)
 
 
 class IterativeNormal(_Normal):
     """The normal equations by conjugate gradients, scaled by their diagonal: for large tables and square distances.
 
-    With squares Theta has a lower bound, and every relation has a total that hardly stands in others,
-    so that some 30 steps reach ten digits, whatever the size of the table.
+    With squares Theta has a lower bound, and every relation has a total that appears in few others,
+    so that some 30 steps reach ten digits, regardless of the size of the table.
     """
 
     def __init__(self, A: csr_array) -> None:
@@ -180,12 +195,12 @@ class IterativeNormal(_Normal):
         self.D = 1.0 / theta
         self.scale = 1.0 / (self.squared @ self.D)
 
-    def _multipliers(self, b: FloatArray) -> FloatArray:
+    def _solve_multipliers(self, b: FloatArray) -> FloatArray:
         y, r = np.zeros_like(b), b.copy()
         p = self.scale * r
         size = first = float(r @ p)
-        for _ in range(_STEPS):
-            if size <= _PRECISION**2 * first:
+        for _ in range(_MAX_GRADIENT_STEPS):
+            if size <= _GRADIENT_PRECISION**2 * first:
                 return y
             q = self.A @ (self.D * (self.AT @ p))
             step = size / float(p @ q)
@@ -197,22 +212,22 @@ class IterativeNormal(_Normal):
         raise np.linalg.LinAlgError
 
 
-def _newton_system_refinements(needed: int, rough: bool) -> int:
-    """How often an answer is refined: one that only shows the way, from factors that are exact, not at all."""
+def _count_refinements(needed: int, rough: bool) -> int:
+    """Return how often to refine an answer: never for a rough one from exact factors."""
     return 0 if rough and needed == 1 else needed
 
 
-def columns_of_newton_system(A: csr_array) -> csr_array:
-    """Transpose, entries in order."""
+def transpose_sorted(A: csr_array) -> csr_array:
+    """Return the transpose, with sorted entries."""
     AT = csr_array(A.T)
     AT.sort_indices()
     return AT
 
 
-def shifted_cholesky(S: FloatArray, build: Callable[[], None], *, most: float = 1e-4) -> float:
-    """Build and factor the lower triangle of S in place; return by how much its diagonal had to be larger.
+def factor_with_shift(S: FloatArray, build: Callable[[], None], *, most: float = 1e-4) -> float:
+    """Build and factor the lower triangle of S in place; return the amount added to its diagonal.
 
-    Rounding makes systems indefinite near the end of an interior point. A diagonal entry that is 0 is raised too.
+    Rounding makes systems indefinite near the end of an interior point. A diagonal entry of 0 is raised too.
     """
     shift = 0.0
     while True:

@@ -1,8 +1,8 @@
-"""Multiples of a base, exactly: numbers are the decimals that are printed, and whole numbers decide.
+"""Exact multiples of a base: numbers are the decimals as printed, and whole numbers decide.
 
 A quotient of floating-point numbers cannot tell whether 7,000,000,001 is a multiple of 5 unless it is
 compared without a tolerance, and without one it cannot tell whether 0.3 is a multiple of 0.1. So numbers
-and bases are written in units of the last decimal, and everything else is arithmetic of whole
+and bases are written in units of the last decimal, and the rest is arithmetic of whole
 numbers: exact up to 2^53, and refused beyond.
 """
 
@@ -17,40 +17,46 @@ from scipy.sparse import csr_array
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "Multiples", "decimals_of_numbers", "ends_around_multiples", "multiples_of_bases", "numbers_off_base",
-    "numbers_without_noise", "residuals_of_decimal_numbers", "unit_of_last_decimal",
+    "Multiples",
+    "compute_exact_residuals",
+    "compute_rounding_interval",
+    "count_decimals",
+    "find_last_decimal_unit",
+    "find_off_base",
+    "remove_rounding_noise",
+    "split_into_multiples",
 ]  # fmt: skip
 
 LARGEST = 2.0**53
-"""Whole numbers up to here are exact in floating point."""
+"""Whole numbers up to this are exact in floating point."""
 LARGEST_DECIMAL = 2.0**52
-"""Decimals of so many units are told apart by floating point."""
+"""Decimals of at most this many units are distinct in floating point."""
 MOST_DECIMALS = 9
 """Numbers with more decimals count as continuous."""
 _NOISE = 8 * np.finfo(np.float64).eps
-"""Sums of decimals miss their decimal by this share of it at most."""
+"""Sums of decimals miss their decimal by at most this share."""
 
 
-def decimals_of_numbers(numbers: FloatArray, *, noise: bool = False) -> int | None:
-    """Return the least number of decimals with which every number is printed; None if that is more than nine.
+def count_decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
+    """Return the least number of decimals that prints every number; None if that is more than nine.
 
     Parameters
     ----------
     numbers
         Any; infinite ones do not count.
     noise
-        Whether a number counts as the decimal that it misses by the rounding of a sum alone.
+        Whether a number counts as a decimal if they differ only by the rounding of a sum.
 
-    >>> decimals_of_numbers(np.array([0.5, 12.25])), decimals_of_numbers(np.array([1 / 3]))
+    >>> count_decimals(np.array([0.5, 12.25])), count_decimals(np.array([1 / 3]))
     (2, None)
-    >>> decimals_of_numbers(np.array([0.1 + 0.2])), decimals_of_numbers(np.array([0.1 + 0.2]), noise=True)
+    >>> count_decimals(np.array([0.1 + 0.2])), count_decimals(np.array([0.1 + 0.2]), noise=True)
     (None, 1)
     """
     x = numbers[np.isfinite(numbers)]
     for digits in range(MOST_DECIMALS + 1):
         scale = 10.0**digits
         units = np.rint(x * scale)
-        if (np.abs(units) > _largest_exact_number(digits)).any():
+        if (np.abs(units) > _compute_largest_exact(digits)).any():
             return None
         if noise:
             near = np.minimum(_NOISE * np.abs(units), 1e-3)
@@ -62,30 +68,30 @@ def decimals_of_numbers(numbers: FloatArray, *, noise: bool = False) -> int | No
     return None
 
 
-def numbers_without_noise(numbers: FloatArray) -> FloatArray:
-    """Return numbers as the decimals that they miss by the rounding of a sum alone; others as they are.
+def remove_rounding_noise(numbers: FloatArray) -> FloatArray:
+    """Return the decimals from which numbers differ only by the rounding of a sum; leave others unchanged.
 
-    >>> numbers_without_noise(np.array([0.1 + 0.2, 7.0])).tolist(), numbers_without_noise(np.array([1 / 3])).tolist()
+    >>> remove_rounding_noise(np.array([0.1 + 0.2, 7.0])).tolist(), remove_rounding_noise(np.array([1 / 3])).tolist()
     ([0.3, 7.0], [0.3333333333333333])
     """
-    digits = decimals_of_numbers(numbers, noise=True)
+    digits = count_decimals(numbers, noise=True)
     if digits is None:
         return numbers
     scale = 10.0**digits
     return np.where(np.isfinite(numbers), np.rint(numbers * scale) / scale, numbers)
 
 
-def unit_of_last_decimal(values: FloatArray) -> float:
+def find_last_decimal_unit(values: FloatArray) -> float:
     """Return the unit of the last decimal of a table: 1 for whole numbers, 0 for numbers without a last decimal.
 
-    >>> [unit_of_last_decimal(np.array(values)) for values in ([3.0, 12.0], [3.0, 12.05], [1 / 3])]
+    >>> [find_last_decimal_unit(np.array(values)) for values in ([3.0, 12.0], [3.0, 12.05], [1 / 3])]
     [1.0, 0.01, 0.0]
     """
-    digits = decimals_of_numbers(values, noise=True)
+    digits = count_decimals(values, noise=True)
     return 0.0 if digits is None else 10.0**-digits
 
 
-def _largest_exact_number(digits: int) -> float:
+def _compute_largest_exact(digits: int) -> float:
     return LARGEST if digits == 0 else LARGEST_DECIMAL
 
 
@@ -105,19 +111,19 @@ class Multiples:
     @property
     def floor(self) -> FloatArray:
         """The multiple at or below each value."""
-        return self.numbers(self.quotient * self.base)
+        return self.convert_to_numbers(self.quotient * self.base)
 
-    def published(self, x: IntArray) -> FloatArray:
+    def compute_published(self, x: IntArray) -> FloatArray:
         """Return the multiple that is x bases above the floor."""
-        return self.numbers((self.quotient + x) * self.base)
+        return self.convert_to_numbers((self.quotient + x) * self.base)
 
-    def numbers(self, units: IntArray) -> FloatArray:
+    def convert_to_numbers(self, units: IntArray) -> FloatArray:
         """Return numbers from units: the floating-point number that is printed as the decimal."""
         return np.asarray(units / 10.0**self.digits)
 
 
-def multiples_of_bases(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Multiples, BoolArray]:
-    """Write values as multiples of their bases and a rest; also return the cells that are too large for that.
+def split_into_multiples(values: FloatArray, base: FloatArray, *, slack: float = 0.0) -> tuple[Multiples, BoolArray]:
+    """Write values as multiples of their bases plus a rest; also return the cells that are too large for that.
 
     Parameters
     ----------
@@ -125,21 +131,21 @@ def multiples_of_bases(values: FloatArray, base: FloatArray, *, room: float = 0.
         Decimals, or continuous numbers.
     base
         Of each cell, positive, with at most nine decimals.
-    room
-        So many bases above and below the values must be exact as well.
+    slack
+        Number of bases above and below the values that must be exact as well.
 
-    >>> found, large = multiples_of_bases(np.array([8.0, 10.0, -3.0, 7000000001.0, 1e17]), np.full(5, 5.0))
+    >>> found, large = split_into_multiples(np.array([8.0, 10.0, -3.0, 7000000001.0, 1e17]), np.full(5, 5.0))
     >>> found.floor[:4].tolist(), found.is_multiple[:4].tolist(), large.tolist()
     ([5.0, 10.0, -5.0, 7000000000.0], [False, True, False, False], [False, False, False, False, True])
-    >>> multiples_of_bases(np.array([0.3, 0.1 + 0.2]), np.full(2, 0.1))[0].is_multiple.tolist()
+    >>> split_into_multiples(np.array([0.3, 0.1 + 0.2]), np.full(2, 0.1))[0].is_multiple.tolist()
     [True, True]
     """
-    of_base, of_values = decimals_of_numbers(base), decimals_of_numbers(values, noise=True)
+    of_base, of_values = count_decimals(base), count_decimals(values, noise=True)
     if of_base is None:
         raise ValueError("a base has too many decimals.")
     digits = of_base if of_values is None else max(of_base, of_values)
     scale = 10.0**digits
-    large = ~((np.abs(values) + (room + 1) * base) * scale <= _largest_exact_number(digits))
+    large = ~((np.abs(values) + (slack + 1) * base) * scale <= _compute_largest_exact(digits))
     small = np.where(large, 0.0, values)
     R = np.rint(base * scale).astype(np.int64)
     if of_values is None:
@@ -152,37 +158,37 @@ def multiples_of_bases(values: FloatArray, base: FloatArray, *, room: float = 0.
     return Multiples(digits=digits, base=R, quotient=quotient, is_multiple=np.asarray(~rest)), np.asarray(large)
 
 
-def numbers_off_base(published: FloatArray, base: FloatArray) -> BoolArray:
-    """Return which published numbers are no multiples of their base, or too large to tell.
+def find_off_base(published: FloatArray, base: FloatArray) -> BoolArray:
+    """Return which published numbers are not multiples of their base, or too large to tell.
 
-    >>> numbers_off_base(np.array([10.0, 7000000001.0, 7000000000.0, 1e17]), np.full(4, 5.0)).tolist()
+    >>> find_off_base(np.array([10.0, 7000000001.0, 7000000000.0, 1e17]), np.full(4, 5.0)).tolist()
     [False, True, False, True]
-    >>> numbers_off_base(np.array([0.3, 0.1 + 0.2, 0.35]), np.full(3, 0.1)).tolist()
+    >>> find_off_base(np.array([0.3, 0.1 + 0.2, 0.35]), np.full(3, 0.1)).tolist()
     [False, True, True]
     """
-    digits = decimals_of_numbers(base)
+    digits = count_decimals(base)
     if digits is None:
         return np.ones(len(published), np.bool_)
     scale = 10.0**digits
     units = np.rint(published * scale)
-    exact = (np.abs(units) <= _largest_exact_number(digits)) & (units / scale == published)
+    exact = (np.abs(units) <= _compute_largest_exact(digits)) & (units / scale == published)
     rest = np.where(exact, units, 0.0).astype(np.int64) % np.rint(base * scale).astype(np.int64)
     return np.asarray(~exact | (rest != 0))
 
 
-def ends_around_multiples(
+def compute_rounding_interval(
     published: FloatArray, base: FloatArray, step: int, unit: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of values, on the grid of the unit, that lie less than `step` bases from what is published.
+    """Return the interval of values, on the grid of the unit, that lie less than `step` bases from the published one.
 
-    Without a unit (0) the interval is closed: its ends are not possible, whatever is next to them is.
+    Without a unit (0) the interval is closed: its ends are not possible, but values next to them are.
 
-    >>> ends_around_multiples(np.array([10.0]), np.array([5.0]), 1, 1.0)
+    >>> compute_rounding_interval(np.array([10.0]), np.array([5.0]), 1, 1.0)
     (array([6.]), array([14.]))
-    >>> ends_around_multiples(np.array([0.3]), np.array([0.1]), 2, 0.01)
+    >>> compute_rounding_interval(np.array([0.3]), np.array([0.1]), 2, 0.01)
     (array([0.11]), array([0.49]))
     """
-    of_base, of_unit = decimals_of_numbers(base), decimals_of_numbers(np.array([unit]))
+    of_base, of_unit = count_decimals(base), count_decimals(np.array([unit]))
     digits = max(of_base or 0, of_unit or 0)
     scale = 10.0**digits
     at, reach, one = np.rint(published * scale), step * np.rint(base * scale), np.rint(unit * scale)
@@ -193,18 +199,18 @@ def ends_around_multiples(
     return (np.floor((at - reach) / one) + 1) * one / scale, (np.ceil((at + reach) / one) - 1) * one / scale
 
 
-def residuals_of_decimal_numbers(
+def compute_exact_residuals(
     relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int
 ) -> FloatArray | None:
-    """Return ``T x - b`` by whole numbers, so that it is 0 exactly where a relation holds; None if that cannot be.
+    """Return ``T x - b`` in whole numbers, so that it is 0 exactly where a relation holds; None if not possible.
 
-    Coefficients and sides must have few decimals; the numbers are decimals of so many digits.
+    Coefficients and sides must have few decimals; the numbers are decimals with `digits` digits.
 
     >>> T = csr_array(np.array([[1.0, 1, -1]]))
-    >>> residuals_of_decimal_numbers(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
+    >>> compute_exact_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
     [0.0]
     """
-    of_relations = decimals_of_numbers(relations.data)
+    of_relations = count_decimals(relations.data)
     if of_relations is None:
         return None
     c, scale = 10.0**of_relations, 10.0**digits

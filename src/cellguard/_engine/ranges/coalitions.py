@@ -1,9 +1,9 @@
-"""Coalitions: one program answers the questions of many views that hardly know anything of each other's cells.
+"""Coalitions: one program answers the questions of many views that know little about each other's cells.
 
-A movement that fits what several attackers know together fits what each of them knows. So views are put together
-whose knowledge lies apart, and one program pushes everything that is open for any of them: some cells up,
-others down, each counting up to its level (salazar2004 section 3.1). What one coalition leaves open goes
-into the next round, in other company, and at last alone.
+A movement that fits the joint knowledge of several attackers fits the knowledge of each. So views whose
+knowledge hardly overlaps are put together, and one program pushes everything that is open for any of them: some
+cells up, others down, each counting up to its level (salazar2004 section 3.1). What one coalition leaves open goes
+into the next round, in another coalition, and finally alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["Coalitions"]
 
 
 _SETTLES = 0.1
-"""Coalitions become smaller when a round settles less than this share of what is open."""
+"""Coalitions shrink when a round settles less than this share of the open questions."""
 _SMALLER = 4
 _ALONE = 2
-"""Coalitions of fewer views are not worth a program: alone, a bound is proven as well."""
+"""Coalitions of fewer views are not worth a program: solving for a single view also proves a bound."""
 _FREE = 3
-"""So many variables of a relation stay free in a coalition: with fewer, its members stand in each other's way."""
+"""Number of variables of a relation that stay free in a coalition: with fewer, its members would conflict."""
 _MAGNITUDE = 1e3
-"""Levels within this factor are served by one unit of the solver."""
+"""Levels within this factor share one unit of the solver."""
 
 
 @dataclass(eq=False)
@@ -38,16 +38,16 @@ class _Coalition:
     known: set[int] = field(default_factory=set)
     wanted: set[int] = field(default_factory=set)
     fixed: dict[int, int] = field(default_factory=dict)
-    """How many variables of a relation are known exactly."""
+    """Number of variables of each relation that are known exactly."""
 
 
 class Coalitions:
-    """Rounds of programs for what is open.
+    """Rounds of programs for open questions.
 
     Parameters
     ----------
     tally
-        What is known of the questions; it learns from the programs.
+        The tally of the questions; it records the results of the programs.
     deadline
         When to stop.
     """
@@ -64,12 +64,12 @@ class Coalitions:
         self.exactly = (known.down == 0) & (known.up == 0)
 
     def run(self) -> None:
-        """Settle what coalitions can settle."""
+        """Settle questions by coalitions."""
         tally, most, number = self.tally, 1 << 62, 0
         while len(tally.open) and most >= _ALONE and not self.deadline.passed:
             rng = np.random.default_rng(number)
             before, number = len(tally.open), number + 1
-            coalitions = self._put_together(rng, most)
+            coalitions = self._group_into_coalitions(rng, most)
             for coalition in coalitions:
                 if not self.deadline.left:
                     return
@@ -77,10 +77,10 @@ class Coalitions:
             if before - len(tally.open) < _SETTLES * before:
                 most = min(most, max((len(c.views) for c in coalitions), default=0)) // _SMALLER
 
-    # ------------------------------------------------------------------ who with whom
+    # ------------------------------------------------------------------ forming coalitions
 
-    def _put_together(self, rng: np.random.Generator, most: int) -> list[_Coalition]:
-        """Put every view with an open question into the first coalition in which it stands in nobody's way."""
+    def _group_into_coalitions(self, rng: np.random.Generator, most: int) -> list[_Coalition]:
+        """Put every view with an open question into the first coalition where it conflicts with no member."""
         q, open_ = self.tally.questions, self.tally.open
         order = np.argsort(q.view[open_], kind="stable")
         views, first = np.unique(q.view[open_][order], return_index=True)
@@ -92,14 +92,14 @@ class Coalitions:
             view, mine = int(views[at]), set(wanted[at].tolist())
             span = slice(self.start[view], self.start[view + 1])
             known = self.tally.known_variable[span]
-            rows = self._relations(known[self.exactly[span]])
+            rows = self._find_relations(known[self.exactly[span]])
             theirs = set(known.tolist())
             for c in out:
                 if (
                     len(c.views) < most
                     and c.known.isdisjoint(mine)
                     and c.wanted.isdisjoint(theirs)
-                    and self._fits(c, rows)
+                    and self._can_join(c, rows)
                 ):
                     break
             else:
@@ -112,28 +112,28 @@ class Coalitions:
                 c.fixed[row] = c.fixed.get(row, 0) + n
         return out
 
-    def _relations(self, variables: IntArray) -> dict[int, int]:
+    def _find_relations(self, variables: IntArray) -> dict[int, int]:
         out: dict[int, int] = {}
         for j in variables.tolist():
             for row in self.columns.indices[self.columns.indptr[j] : self.columns.indptr[j + 1]].tolist():
                 out[row] = out.get(row, 0) + 1
         return out
 
-    def _fits(self, c: _Coalition, rows: dict[int, int]) -> bool:
+    def _can_join(self, c: _Coalition, rows: dict[int, int]) -> bool:
         return all(row not in c.fixed or c.fixed[row] + n <= self.length[row] - _FREE for row, n in rows.items())
 
-    # ------------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------------ solving
 
     def _ask(self, coalition: _Coalition, rng: np.random.Generator) -> None:
-        """Push what is open for a coalition."""
+        """Push the open variables of a coalition."""
         tally = self.tally
         member = np.zeros(tally.n_views, bool)
         member[coalition.views] = True
         some = tally.open[member[tally.questions.view[tally.open]]]
         if not len(some):
             return
-        down, up = tally.room_of(member)
-        levels = tally.levels(some, down, up, rng)
+        down, up = tally.get_slack(member)
+        levels = tally.draw_levels(some, down, up, rng)
         while levels.any() and not self.deadline.passed:
             top = np.abs(levels) >= np.abs(levels).max() / _MAGNITUDE
             self._push(np.where(top, levels, 0.0), down, up)
@@ -158,8 +158,8 @@ class Coalitions:
             LinearModel(A, 0.0, 0.0, low[columns] / unit, high[columns] / unit, cost[columns]), ONCE
         )
         self.programs += 1
-        found = program.solve(maximize=True, time_limit_s=self.deadline.at_least(), duals=False)
+        found = program.solve(maximize=True, time_limit_s=self.deadline.get_seconds_at_least(), duals=False)
         v = np.zeros(len(up))
         v[columns] = np.clip(found.x * unit, -down[columns], up[columns])
         if np.isfinite(v).all() and (np.abs(self.A @ v) <= 1e-9 * (self.size @ np.abs(v) + unit)).all():
-            self.tally.learn(v)
+            self.tally.note_movement(v)

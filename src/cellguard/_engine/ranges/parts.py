@@ -1,4 +1,4 @@
-"""Parts: the search cut into pieces that share nothing, run side by side, and put together again."""
+"""Parts: the search split into independent pieces, run in parallel, and joined again."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.implied import implied_room
-from cellguard._engine.ranges.range_search import RangePart, Reach, search_ranges
-from cellguard._engine.ranges.shown import LARGE, shown_movements
+from cellguard._engine.ranges.implied import tighten_slack
+from cellguard._engine.ranges.search.range_search import RangePart, Reach, search_ranges
 from cellguard._engine.ranges.system import System
-from cellguard._engine.space.space import members_of_groups, room_per_space_variable
+from cellguard._engine.ranges.witnesses.shown import LARGE, ShownMovements
+from cellguard._engine.space.space import convert_slack_to_variables, list_group_members
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["RangeRequest", "range_part_of", "search_range_parts"]
+__all__ = ["RangeRequest", "extract_part", "search_range_parts"]
 
 
 PART_SIZE = 400
-"""Small components are searched together, up to so many variables."""
+"""Small components are searched together, up to this many variables."""
 CHUNK_SIZE = 256
-"""Exact ranges of a large component are searched so many variables at a time."""
+"""Exact ranges of a large component are searched this many variables at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RangeRequest:
-    """What is asked, in terms of the variables: one entry per asked cell that can move."""
+    """What is required, in terms of the variables: one entry per requested cell that can move."""
 
     cells: IntArray
     lower: FloatArray
@@ -55,23 +55,29 @@ class RangeRequest:
 
 
 def search_range_parts(
-    system: System, request: RangeRequest, *, exact: bool, deadline: Deadline, jobs: int | None
+    system: System,
+    request: RangeRequest,
+    *,
+    exact: bool,
+    deadline: Deadline,
+    jobs: int | None,
+    shown: ShownMovements | None = None,
 ) -> tuple[Reach, csr_array]:
-    """Search every part that is asked about; return what is reached, and the pool of movements as one matrix."""
-    parts = _range_parts(system, request, exact=exact, deadline=deadline)
-    return _reaches_joined(
-        system, [variables for _, variables in parts], _reach_of_each_part([part for part, _ in parts], jobs)
+    """Search every part with requested cells; return what they reach, and the pool of movements as one matrix."""
+    parts = _split_into_parts(system, request, exact=exact, deadline=deadline, shown=shown)
+    return _join_reaches(
+        system, [variables for _, variables in parts], _search_each_part([part for part, _ in parts], jobs)
     )
 
 
-def _range_parts(
-    system: System, request: RangeRequest, *, exact: bool, deadline: Deadline
+def _split_into_parts(
+    system: System, request: RangeRequest, *, exact: bool, deadline: Deadline, shown: ShownMovements | None
 ) -> list[tuple[RangePart, IntArray]]:
-    """Cut the work into parts that do not depend on how many run at the same time."""
+    """Split the work into parts that do not depend on how many run at the same time."""
     if len(request.variable) == 0:
         return []
     m = request.movable
-    need_low, need_high = room_per_space_variable(request.ratio, request.lower[m], request.upper[m])
+    need_low, need_high = convert_slack_to_variables(request.ratio, request.lower[m], request.upper[m])
     need_width = request.sliding[m] / np.abs(request.ratio)
     wanted = np.zeros(system.n_components, bool)
     wanted[system.component[request.variable]] = True
@@ -85,25 +91,25 @@ def _range_parts(
         filled += int(counts[c])
     of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
     parts = []
-    members = (members_of_groups(x, number + 1) for x in (of_variable, of_variable[request.variable]))
+    members = (list_group_members(x, number + 1) for x in (of_variable, of_variable[request.variable]))
     for variables, asked in zip(*members, strict=True):
         needs = (need_high[asked], need_low[asked], need_width[asked])
-        part = replace(range_part_of(system, variables, request.variable[asked], needs, deadline), exact=exact)
-        if len(variables) > LARGE:
-            part = replace(part, shown=shown_movements(len(system.free), system.space.cells[variables]))
-        parts += [(chunk, variables) for chunk in _chunks_of_range_part(part)]
+        part = replace(extract_part(system, variables, request.variable[asked], needs, deadline), exact=exact)
+        if len(variables) > LARGE and shown is not None:
+            part = replace(part, shown=shown.select_cells(len(system.free), system.space.cells[variables]))
+        parts += [(chunk, variables) for chunk in _split_into_chunks(part)]
     return parts
 
 
-def range_part_of(
+def extract_part(
     system: System,
     variables: IntArray,
     asked: IntArray,
     needs: tuple[FloatArray, FloatArray, FloatArray],
     deadline: Deadline,
-    room: tuple[FloatArray, FloatArray] | None = None,
+    slack: tuple[FloatArray, FloatArray] | None = None,
 ) -> RangePart:
-    """Cut out the components of some variables.
+    """Extract the components of some variables.
 
     Parameters
     ----------
@@ -112,26 +118,26 @@ def range_part_of(
     variables
         All variables of some components, ascending.
     asked
-        Which of them are asked about.
+        Which of them are requested.
     needs
-        How far up, how far down and how far in all these must reach.
+        How far up, how far down and how far in total these must reach.
     deadline
         When to stop.
-    room
-        How far the variables can move down and up, when not as the system says.
+    slack
+        How far the variables can move down and up, where this differs from the system.
     """
     place = np.full(len(system.up), -1, np.int64)
     place[variables] = np.arange(len(variables))
     A = system.space.relations
     first = A.indices[A.indptr[:-1]] if A.shape[0] else np.zeros(0, np.int64)
-    A = _renumbered_for_part(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
-    down, up = (system.down[variables], system.up[variables]) if room is None else room
+    A = _number_columns(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
+    down, up = (system.down[variables], system.up[variables]) if slack is None else slack
     implied = (system.implied_down[variables], system.implied_up[variables])
-    if room is not None:
-        implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
+    if slack is not None:
+        implied = tighten_slack(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
     return RangePart(
         A=A,
-        N=_renumbered_for_part(system.space.basis[variables]),
+        N=_number_columns(system.space.basis[variables]),
         down=down,
         up=up,
         implied_down=implied[0],
@@ -146,16 +152,16 @@ def range_part_of(
     )
 
 
-def _renumbered_for_part(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
-    """Number the columns anew: by their place, or in order those that are used."""
+def _number_columns(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
+    """Renumber the columns: by `place`, or those in use in order."""
     if place is None:
         used, indices = np.unique(M.indices, return_inverse=True)
         return csr_array((M.data, indices, M.indptr), shape=(M.shape[0], len(used)))
     return csr_array((M.data, place[M.indices], M.indptr), shape=(M.shape[0], n_columns))
 
 
-def _chunks_of_range_part(part: RangePart) -> list[RangePart]:
-    """Split a part with many variables to be followed to their ends."""
+def _split_into_chunks(part: RangePart) -> list[RangePart]:
+    """Split a part in which many variables need both ends."""
     variables = np.unique(part.asked)
     if not part.exact or len(variables) <= CHUNK_SIZE:
         return [part]
@@ -174,7 +180,7 @@ def _chunks_of_range_part(part: RangePart) -> list[RangePart]:
     return chunks
 
 
-def _reach_of_each_part(parts: list[RangePart], jobs: int | None) -> list[Reach]:
+def _search_each_part(parts: list[RangePart], jobs: int | None) -> list[Reach]:
     if len(parts) <= 1:
         return [search_ranges(part) for part in parts]
     from joblib import Parallel, delayed
@@ -183,11 +189,11 @@ def _reach_of_each_part(parts: list[RangePart], jobs: int | None) -> list[Reach]
     return found
 
 
-def _reaches_joined(system: System, variables: list[IntArray], reaches: list[Reach]) -> tuple[Reach, csr_array]:
-    """Put the parts together: a row of the pool holds movements of parts that have no variable in common."""
+def _join_reaches(system: System, variables: list[IntArray], reaches: list[Reach]) -> tuple[Reach, csr_array]:
+    """Join the parts: a row of the pool holds movements of parts that have no variable in common."""
     k = len(system.up)
     whole = Reach.start(system.implied_down, system.implied_up)
-    used = np.zeros(k, np.int64)  # rows of the pool that hold something for this variable already
+    used = np.zeros(k, np.int64)  # rows of the pool that already hold a movement of this variable
     row, column, value = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for mine, reach in zip(variables, reaches, strict=True):
         offset = int(used[mine].max(initial=0))
@@ -198,11 +204,10 @@ def _reaches_joined(system: System, variables: list[IntArray], reaches: list[Rea
         whole.low_bound[mine] = np.maximum(whole.low_bound[mine], reach.low_bound)
         for theirs, ours in ((reach.high_witness, whole.high_witness), (reach.low_witness, whole.low_witness)):
             ours[mine[theirs >= 0]] = theirs[theirs >= 0] + offset
-        for i, v in enumerate(reach.pool):
-            moving = np.flatnonzero(v)
+        for i, (moving, v) in enumerate(reach.pool):
             row.append(np.full(len(moving), i + offset))
             column.append(mine[moving])
-            value.append(v[moving])
+            value.append(v)
         used[mine] = offset + len(reach.pool)
     where = (np.concatenate(row), np.concatenate(column))
     return whole, csr_array((np.concatenate(value), where), shape=(int(used.max(initial=0)), k))

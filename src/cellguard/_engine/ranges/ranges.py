@@ -1,9 +1,9 @@
-"""Ranges: the least and greatest value of a cell that an attacker must still hold possible.
+"""Ranges: the least and greatest value of a cell that an attacker cannot exclude.
 
 The attacker's programs (salazar2004 section 2) are solved for movements ``z = y - a`` around the
-true table: ``T z = 0`` and ``-down <= z <= up``, so that no program is ever infeasible. Before any
-program the relations are reduced: cells that cannot move are disclosed, cells that can only move
-together are one variable, and components that share nothing are solved side by side.
+true table: ``T z = 0`` and ``-down <= z <= up``, so that no program is ever infeasible. The relations
+are reduced first: cells that cannot move are disclosed, cells that can only move
+together are one variable, and independent components are solved in parallel.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.attacker_program import AttackerProgram
-from cellguard._engine.ranges.integer import search_whole_ranges
 from cellguard._engine.ranges.parts import RangeRequest, search_range_parts
-from cellguard._engine.ranges.range_search import Reach
-from cellguard._engine.ranges.shown import remember_shown
+from cellguard._engine.ranges.search.attacker_program import AttackerProgram
+from cellguard._engine.ranges.search.integer import search_whole_ranges
+from cellguard._engine.ranges.search.range_search import Reach
 from cellguard._engine.ranges.sight import AskedRanges, ShownRanges, Sight
 from cellguard._engine.ranges.system import System
-from cellguard._engine.ranges.witness import ExactMovements, Inexact, refine_witnesses, witnesses_made_exact
+from cellguard._engine.ranges.witnesses.witness import ExactMovements, Inexact, make_witnesses_exact, refine_witnesses
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "range_witness_entries", "ranges"]
+__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "compute_ranges", "get_entries"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranges(ShownRanges):
-    """What an attacker can compute of the cells that were asked for."""
+    """What an attacker can compute about the requested cells."""
 
     cells: IntArray
-    """The cells that were asked for."""
+    """The requested cells."""
     disclosed: BoolArray
-    """For every cell of the table: not published, and still known exactly, without any linear program."""
+    """For every cell of the table: not published, but known exactly, without any linear program."""
     exact: bool
-    """Whether whole ranges were asked for, not only verdicts: low and high are then their ends."""
+    """Whether whole ranges were requested, not only verdicts: low and high are then their ends."""
 
 
-def ranges(
+def compute_ranges(
     sight: Sight,
     asked: AskedRanges,
     *,
@@ -49,20 +48,20 @@ def ranges(
     time_limit_s: float = float("inf"),
     jobs: int | None = None,
 ) -> Ranges:
-    """Compute what an attacker can say about some cells.
+    """Compute what an attacker can infer about some cells.
 
     Parameters
     ----------
     sight
-        What he knows. Where only whole numbers are possible both ends are computed over those.
+        What the attacker knows. If only whole numbers are possible, both ends are computed over those.
     asked
         Which cells, with their levels.
     exact
-        Compute both ends of every range; otherwise stop where the verdict is known.
+        Compute both ends of every range; otherwise stop when the verdict is known.
     certify
-        Make the witnesses exact, and call safe only what those prove.
+        Make the witnesses exact, and call safe only what they prove.
     time_limit_s
-        For the whole search; what it leaves open is neither safe nor unsafe.
+        For the whole search; what stays open is neither safe nor unsafe.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, Dask, Ray) says.
@@ -71,39 +70,39 @@ def ranges(
     --------
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> lo, hi, a = np.array([9.0, 0, 0]), np.array([9.0, 9, 9]), np.array([9.0, 4, 5])
-    >>> found = ranges(Sight(T, lo, hi, a), AskedRanges(np.array([1])), exact=True)
+    >>> found = compute_ranges(Sight(T, lo, hi, a), AskedRanges(np.array([1])), exact=True)
     >>> found.low.tolist(), found.high.tolist()
     ([0.0], [9.0])
     """
-    deadline = Deadline.after(time_limit_s)
-    system, point = sight.system(), sight.point
+    deadline = Deadline.from_limit(time_limit_s)
+    system, point = sight.build_system(), sight.point
     request = RangeRequest.of(system, asked.cells, *asked.levels)
     if sight.integer:
-        reach, pool = search_whole_ranges(system, request, *sight.room, deadline=deadline)
+        reach, pool = search_whole_ranges(system, request, *sight.slack, deadline=deadline, exact=exact)
     else:
-        reach, pool = search_range_parts(system, request, exact=exact, deadline=deadline, jobs=jobs)
+        reach, pool = search_range_parts(system, request, exact=exact, deadline=deadline, jobs=jobs, shown=sight.shown)
     movements = csr_array(pool @ system.space.lift.T)
-    remember_shown(movements)
-    exact = exact or sight.integer
+    if sight.shown is not None:
+        sight.shown.remember(movements)
     if not certify:
-        return _ranges_of_reach(system, request, reach, movements, point, exact=exact)
+        return _translate_to_cells(system, request, reach, movements, point, exact=exact)
     component = system.reduction.component
     given = Inexact(
         reduction=system.reduction, movements=movements, lo=sight.lo, hi=sight.hi, point=point, component=component
     )
-    proof = witnesses_made_exact(given, deadline)
-    found = _ranges_of_reach(system, request, reach, proof, point, exact=exact)
+    proof = make_witnesses_exact(given, deadline)
+    found = _translate_to_cells(system, request, reach, proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
     if open_.any():
         rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
         pairs = set(zip(rows.tolist(), np.tile(component[asked.cells[open_]], 2).tolist(), strict=True))
         pairs = {(row, c) for row, c in pairs if row >= 0}
         proof = refine_witnesses(proof, given, pairs, deadline)
-        found = _ranges_of_reach(system, request, reach, proof, point, exact=exact)
+        found = _translate_to_cells(system, request, reach, proof, point, exact=exact)
     return found
 
 
-def _ranges_of_reach(
+def _translate_to_cells(
     system: System,
     request: RangeRequest,
     reach: Reach,
@@ -114,24 +113,24 @@ def _ranges_of_reach(
 ) -> Ranges:
     """Translate from variables to cells, and judge by the witnesses."""
     certificate = found if isinstance(found, ExactMovements) else None
-    movements = found if certificate is None else certificate.as_floats()
+    movements = found if certificate is None else certificate.convert_to_floats()
     n = len(request.cells)
     m, j, r = request.movable, request.variable, request.ratio
     forward = r > 0
 
-    def ends(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def compute_ends(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         both = np.zeros(n), np.zeros(n)
         both[0][m] = r * np.where(forward, low[j], high[j])
         both[1][m] = r * np.where(forward, high[j], low[j])
         return both
 
-    low, high = ends(reach.low, reach.high)
-    low_bound, high_bound = ends(reach.low_bound, reach.high_bound)
+    low, high = compute_ends(reach.low, reach.high)
+    low_bound, high_bound = compute_ends(reach.low_bound, reach.high_bound)
     low_row, high_row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
     high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
-    shown_low, shown_high = (range_witness_entries(movements, row, request.cells) for row in (low_row, high_row))
-    keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
+    shown_low, shown_high = (get_entries(movements, row, request.cells) for row in (low_row, high_row))
+    keep = 1 - 0.9 * LEVEL_SHARE  # the rest is reserved for checking the witnesses in other arithmetic
     safe = (
         (shown_high >= request.upper * keep)
         & (-shown_low >= request.lower * keep)
@@ -164,11 +163,11 @@ def _ranges_of_reach(
     )
 
 
-def range_witness_entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
+def get_entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
     """Return the entries at the given places; 0 where the row is -1."""
     out = np.zeros(len(rows))
     some = rows >= 0
     if some.any():
-        matrix.sum_duplicates()  # sorted rows are searched by halving
+        matrix.sum_duplicates()  # sorted rows are searched by bisection
         out[some] = np.asarray(matrix[rows[some], columns[some]]).ravel()
     return out

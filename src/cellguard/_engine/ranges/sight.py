@@ -1,4 +1,4 @@
-"""What an attacker sees around the true table, what is asked of some cells, and what is shown of them."""
+"""What an attacker sees around the true table, which cells are asked about, and what the search finds."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.system import System, cells_in_range_system
+from cellguard._engine.ranges.system import System, find_unknown_cells
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from cellguard._engine.ranges.witness import ExactMovements
+    from cellguard._engine.ranges.witnesses.shown import ShownMovements
+    from cellguard._engine.ranges.witnesses.witness import ExactMovements
 
 __all__ = ["AskedRanges", "ShownRanges", "Sight"]
 
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """The tables that an attacker must hold possible."""
+    """The tables that an attacker cannot exclude."""
 
     relations: csr_array
     """One row each; `point` satisfies them."""
@@ -31,6 +32,8 @@ class Sight:
     """The true table."""
     integer: bool = False
     """Only whole numbers are possible; `point` must be whole."""
+    shown: ShownMovements | None = None
+    """Movements that were shown possible before; new ones are added."""
 
     def __post_init__(self) -> None:
         if self.integer:
@@ -38,18 +41,18 @@ class Sight:
             object.__setattr__(self, "hi", np.floor(self.hi + 1e-9))
 
     @cached_property
-    def room(self) -> tuple[FloatArray, FloatArray]:
+    def slack(self) -> tuple[FloatArray, FloatArray]:
         """How far each cell can move down and up."""
         return np.maximum(self.point - self.lo, 0.0), np.maximum(self.hi - self.point, 0.0)
 
-    def system(self) -> System:
-        """Return the reduced system of its movements."""
-        return System.of(self.relations, cells_in_range_system(self.lo, self.hi, self.point), *self.room)
+    def build_system(self) -> System:
+        """Return the reduced system of the movements."""
+        return System.of(self.relations, find_unknown_cells(self.lo, self.hi, self.point), *self.slack)
 
 
 @dataclass(frozen=True, eq=False)
 class AskedRanges:
-    """Cells, and how far their ranges must reach below and above the truth and in all; not at all unless given."""
+    """Cells, and how far their ranges must reach below and above the truth and in total; not at all unless given."""
 
     cells: IntArray
     lower: FloatArray | None = None
@@ -71,7 +74,7 @@ class AskedRanges:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShownRanges:
-    """What an attacker can compute of what was asked for, in its order."""
+    """What an attacker can compute about the cells asked about, in their order."""
 
     low: FloatArray
     """The least value that a feasible table attains."""
@@ -82,9 +85,9 @@ class ShownRanges:
     high_bound: FloatArray
     """Proven: no feasible table has a greater value."""
     safe: BoolArray
-    """Where levels are met, shown by the witnesses."""
+    """Whether the witnesses show that the levels are met."""
     unsafe: BoolArray
-    """Where a proven bound lies inside a level. It may be neither: unknown."""
+    """Whether a proven bound lies inside a level. A cell may be neither safe nor unsafe: unknown."""
     witnesses: csr_array
     """Feasible movements of the whole table, one row each."""
     exact_witnesses: ExactMovements | None
@@ -94,4 +97,4 @@ class ShownRanges:
     high_witness: IntArray
     """The row of `witnesses` in which a cell reaches its upper level; -1: the true table."""
     programs: int
-    """How many linear programs were solved."""
+    """Number of linear programs solved."""

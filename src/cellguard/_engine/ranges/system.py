@@ -1,4 +1,4 @@
-"""The reduced system: merged variables, how far each can move, and which of them share nothing."""
+"""The reduced system: merged variables, how far each can move, and its independent components."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.implied import implied_room
+from cellguard._engine.ranges.implied import tighten_slack
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._engine.space.space import Space
 from cellguard._tolerances import FIXED_WIDTH
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["System", "cells_in_range_system"]
+__all__ = ["System", "find_unknown_cells"]
 
 
-def cells_in_range_system(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
-    """Return which cells an attacker does not know already: their interval has a width."""
+def find_unknown_cells(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
+    """Return which cells an attacker does not know already: their interval has a positive width."""
     return np.asarray(hi - lo > FIXED_WIDTH * np.maximum(1.0, np.abs(point)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class System:
-    """Merged variables with their room, and what the relations leave of it."""
+    """Merged variables with their slack, and the slack that the relations leave."""
 
     reduction: Reduction
-    """Of the relations, without the cells that the bounds force to stay."""
+    """Of the relations, without the cells that the bounds hold fixed."""
     free: BoolArray
-    """Cells that have room of their own."""
+    """Cells that have slack of their own."""
     down: FloatArray
-    """How far each variable can move down: the least room of its members."""
+    """How far each variable can move down: the least slack of its members."""
     up: FloatArray
     """How far each variable can move up."""
     implied_down: FloatArray
@@ -56,13 +56,13 @@ class System:
 
     @classmethod
     def of(cls, T: csr_array, free: BoolArray, down: FloatArray, up: FloatArray) -> System:
-        """Reduce; a variable that the bounds force to stay is published as well, so reduce again."""
+        """Reduce; a variable that the bounds hold fixed counts as published, so reduce again."""
         moving = free
         while True:
             reduction = reduce(T, moving)
             space = reduction.space
-            v_down, v_up = space.room(down, up)
-            implied_down, implied_up = implied_room(space.relations, v_down, v_up)
+            v_down, v_up = space.compute_slack(down, up)
+            implied_down, implied_up = tighten_slack(space.relations, v_down, v_up)
             forced = (implied_down == 0) & (implied_up == 0)
             if not forced.any():
                 break

@@ -1,4 +1,4 @@
-"""What is found for many views, in terms of cells: movements, which of them shows what, and the verdicts."""
+"""Results for many views, in terms of cells: movements, what each of them shows, and the verdicts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.ranges import range_witness_entries
+from cellguard._engine.ranges.ranges import get_entries
 from cellguard._engine.ranges.sight import ShownRanges
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.views import Views
-from cellguard._engine.ranges.witness import ExactMovements
+from cellguard._engine.ranges.witnesses.witness import ExactMovements
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
@@ -21,17 +21,17 @@ __all__ = ["FoundMovements", "Verdicts"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verdicts(ShownRanges):
-    """What is found for every request of the views; feasible is what a view holds possible."""
+    """Results for every request of the views; feasible means that the view cannot exclude it."""
 
     disclosed: IntArray
-    """Cells that are not published, and that everybody still knows, seen without a program."""
+    """Unpublished cells that everybody can still compute exactly, found without a program."""
     disclosed_to: tuple[IntArray, IntArray]
-    """Views, and cells that their own knowledge discloses to them besides."""
+    """Views, and the further cells that their own knowledge discloses to them."""
     low_share: FloatArray
-    """How much of the movement of its witness the view's own bounds allow: a share of at most 1."""
+    """Share of the witness's movement that the view's own bounds allow, at most 1."""
     high_share: FloatArray
 
-    def of(self, requests: slice) -> Verdicts:
+    def select_requests(self, requests: slice) -> Verdicts:
         """Return the verdicts on some requests."""
         names = ["low", "high", "low_bound", "high_bound", "safe", "unsafe"]
         names += ["low_witness", "high_witness", "low_share", "high_share"]
@@ -40,16 +40,16 @@ class Verdicts(ShownRanges):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoundMovements:
-    """Movements, and which of them shows what; two rows for down and up, a column for each request."""
+    """Movements, and what each of them shows; two rows for down and up, a column for each request."""
 
     system: System
     views: Views
     movements: csr_array
-    """Movements of the whole table that everybody's bounds allow, one row each."""
+    """Movements of the whole table that the public bounds allow, one row each."""
     rows: IntArray
     """The movement in which each cell goes furthest; -1: none."""
     shares: FloatArray
-    """How much of it the view's bounds allow."""
+    """Share of it that the view's bounds allow."""
     bounds: FloatArray
     """Proven: no cell goes further."""
     disclosed_to: tuple[IntArray, IntArray]
@@ -66,7 +66,7 @@ class FoundMovements:
         disclosed_to: tuple[IntArray, IntArray],
         programs: int,
     ) -> FoundMovements:
-        """Translate what is known of variables: a cell that moves backward swaps the sides."""
+        """Translate results from variables to cells: a cell that moves backward swaps the sides."""
         q, n = tally.questions, len(views.cell)
         rows, shares, bounds = np.full((2, n), -1, np.int64), np.ones((2, n)), np.zeros((2, n))
         low = np.stack([tally.low_row, tally.low_share, tally.low_bound])
@@ -86,18 +86,18 @@ class FoundMovements:
             programs=programs,
         )
 
-    def moved(self, movements: csr_array) -> FloatArray:
-        """Return how far down and up the movements, as much of them as is allowed, take each cell."""
+    def measure_movements(self, movements: csr_array) -> FloatArray:
+        """Return how far down and up the movements, scaled to the allowed shares, take each cell."""
         cell = self.views.cell
-        moved = np.stack([range_witness_entries(movements, self.rows[side], cell) for side in (0, 1)])
+        moved = np.stack([get_entries(movements, self.rows[side], cell) for side in (0, 1)])
         return np.maximum(self.shares * moved * np.array([[-1.0], [1.0]]), 0.0)
 
-    def verdicts(self, point: FloatArray, proof: ExactMovements | None = None) -> Verdicts:
-        """Judge by the movements, or by their exact form."""
+    def decide(self, point: FloatArray, proof: ExactMovements | None = None) -> Verdicts:
+        """Judge by the movements, or by their exact form if given."""
         v = self.views
-        movements = self.movements if proof is None else proof.as_floats()
-        down, up = self.moved(movements)
-        keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
+        movements = self.movements if proof is None else proof.convert_to_floats()
+        down, up = self.measure_movements(movements)
+        keep = 1 - 0.9 * LEVEL_SHARE  # the rest is reserved for checking the witnesses in other arithmetic
         safe = (up >= v.upper * keep) & (down >= v.lower * keep) & (up + down >= v.sliding * keep)
         keep = 1 - LEVEL_SHARE
         below, above = self.bounds

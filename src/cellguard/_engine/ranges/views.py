@@ -1,6 +1,6 @@
 """Views: what many attackers know besides a release, and what each of them must not find out.
 
-A view shares the release with all others; it has tighter bounds on a few cells. What is asked of it is
+A view shares the release with all others; it has tighter bounds on a few cells. Its requests are
 translated once into the variables of the reduced system that all share.
 """
 
@@ -11,33 +11,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellguard._engine.ranges.implied import Tightened
-from cellguard._engine.ranges.system import System, cells_in_range_system
-from cellguard._engine.space.space import room_per_space_variable
+from cellguard._engine.ranges.system import System, find_unknown_cells
+from cellguard._engine.space.space import convert_slack_to_variables
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Questions", "Views"]
 
 _FURTHER = 1.001
-"""So many times its level a variable is moved: what a view takes back of it leaves enough."""
+"""Variables are moved by this many times their level: enough is left when a view allows only a part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Views:
-    """The knowledge of many attackers, and the levels that must be kept against each."""
+    """The knowledge of many attackers, and the levels to keep against each."""
 
     known_ptr: IntArray
-    """Where the knowledge of each begins in the next three; one entry more than views."""
+    """Where the knowledge of each view begins in the next three arrays; one entry more than views."""
     known_cell: IntArray
     """Cells on which a view has tighter bounds."""
     known_lo: FloatArray
-    """Their lower bounds in its eyes."""
+    """Lower bounds of the view on these cells."""
     known_hi: FloatArray
-    """Their upper bounds in its eyes."""
+    """Upper bounds of the view on these cells."""
     view: IntArray
     """Which view each request is about, ascending."""
     cell: IntArray
-    """The cell that is asked for."""
+    """The requested cell."""
     lower: FloatArray
     """How far down it must be able to go."""
     upper: FloatArray
@@ -50,11 +50,11 @@ class Views:
 
     @property
     def known_view(self) -> IntArray:
-        """Whose each piece of knowledge is."""
+        """The view to which each piece of knowledge belongs."""
         return np.repeat(np.arange(len(self)), np.diff(self.known_ptr))
 
-    def bounds(self, view: int, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of all cells in the eyes of a view, given everybody's."""
+    def get_bounds(self, view: int, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds that a view has on all cells, given the public ones."""
         mine = slice(self.known_ptr[view], self.known_ptr[view + 1])
         cells = self.known_cell[mine]
         if not len(cells):
@@ -64,15 +64,15 @@ class Views:
         np.minimum.at(hi, cells, self.known_hi[mine])
         return lo, hi
 
-    def in_whole_numbers(self) -> Views:
-        """Return what is known and asked in whole numbers: bounds inside, levels up to the next one."""
+    def round_to_whole(self) -> Views:
+        """Return knowledge and requests in whole numbers: bounds rounded inward, levels rounded up."""
         levels = (np.ceil(x * (1 - LEVEL_SHARE) - 1e-9) for x in (self.lower, self.upper, self.sliding))
         names = dict(zip(("lower", "upper", "sliding"), levels, strict=True))
         lo, hi = np.ceil(self.known_lo - 1e-9), np.floor(self.known_hi + 1e-9)
         return replace(self, known_lo=lo, known_hi=hi, **names)
 
-    def hardest(self, some: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return every cell that some requests ask for, with the highest of its levels."""
+    def select_hardest(self, some: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return every cell of some requests, with the highest of its levels."""
         cells, place = np.unique(self.cell[some], return_inverse=True)
         highest = []
         for level in (self.lower, self.upper, self.sliding):
@@ -84,10 +84,10 @@ class Views:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """The requests of all views about variables that can move, and what the views know of variables."""
+    """The requests of all views about variables that can move, and the views' knowledge of variables."""
 
     number: IntArray
-    """Of each question, the request it stands for."""
+    """The request behind each question."""
     view: IntArray
     variable: IntArray
     ratio: FloatArray
@@ -99,7 +99,7 @@ class Questions:
     need_width: FloatArray
     """How far apart its ends must be."""
     known: Tightened
-    """What each view leaves of the variables' room, where that is less than everybody does."""
+    """Slack of the variables for each view, where it is less than the public slack."""
 
     @classmethod
     def of(cls, system: System, views: Views, point: FloatArray) -> Questions:
@@ -109,7 +109,7 @@ class Questions:
         number = np.flatnonzero(variable_of[views.cell] >= 0)
         cell = views.cell[number]
         ratio, variable = reduction.ratio[cell], variable_of[cell]
-        need_low, need_high = room_per_space_variable(ratio, views.lower[number], views.upper[number])
+        need_low, need_high = convert_slack_to_variables(ratio, views.lower[number], views.upper[number])
         return cls(
             number=number,
             view=views.view[number],
@@ -118,20 +118,20 @@ class Questions:
             need_high=need_high,
             need_low=need_low,
             need_width=views.sliding[number] / np.abs(ratio),
-            known=_knowledge_of_views(system, views, point),
+            known=_find_narrowed_slack(system, views, point),
         )
 
     def __len__(self) -> int:
         return len(self.number)
 
-    def both_ways(self, some: IntArray | slice = slice(None)) -> FloatArray:
-        """Return how far some questions want their variable to be able to move, up as well as down."""
+    def get_both_distances(self, some: IntArray | slice = slice(None)) -> FloatArray:
+        """Return how far some questions require their variable to move both up and down."""
         level = np.maximum(np.maximum(self.need_low[some], self.need_high[some]), self.need_width[some] / 2)
         return np.asarray(level * _FURTHER)
 
 
-def _knowledge_of_views(system: System, views: Views, point: FloatArray) -> Tightened:
-    """Return the room of the variables that a view narrows; everything else it leaves to all."""
+def _find_narrowed_slack(system: System, views: Views, point: FloatArray) -> Tightened:
+    """Return the slack of the variables that a view narrows; the public slack applies to all others."""
     reduction = system.reduction
     k = len(system.up)
     variable = system.space.variable_of[views.known_cell]
@@ -139,10 +139,10 @@ def _knowledge_of_views(system: System, views: Views, point: FloatArray) -> Tigh
     cell, variable, view = views.known_cell[some], variable[some], views.known_view[some]
     ratio = reduction.ratio[cell]
     lo, hi = views.known_lo[some], views.known_hi[some]
-    open_ = cells_in_range_system(lo, hi, point[cell])
+    open_ = find_unknown_cells(lo, hi, point[cell])
     below, above = (np.where(open_, np.maximum(x, 0.0), 0.0) for x in (point[cell] - lo, hi - point[cell]))
-    down, up = room_per_space_variable(ratio, below, above)
+    down, up = convert_slack_to_variables(ratio, below, above)
     tighter = (down < system.down[variable]) | (up < system.up[variable])
     view, variable = view[tighter], variable[tighter]
     down, up = np.minimum(down[tighter], system.down[variable]), np.minimum(up[tighter], system.up[variable])
-    return Tightened.joined(k, view * k + variable, down, up)
+    return Tightened.join_least(k, view * k + variable, down, up)

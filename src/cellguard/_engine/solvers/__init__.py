@@ -1,1 +1,1 @@
-"""HiGHS and SCIP, and the rows and cuts that are handed to them."""
+"""HiGHS and SCIP, and the rows and cuts that they receive."""

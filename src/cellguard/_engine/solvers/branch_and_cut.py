@@ -1,8 +1,8 @@
-"""Binary programs whose rows are found on the way: branch-and-cut on SCIP's lazy constraints.
+"""Binary programs whose rows are found during the search: branch-and-cut on SCIP's lazy constraints.
 
 HiGHS has no callback for rows that an integer point violates; SCIP calls a constraint handler. The
-caller says which rows a point violates; everything else (branching, bounding, its own cuts) is
-SCIP's business. The claim is checked by the caller, who knows what a feasible point is.
+caller says which rows a point violates; SCIP does everything else (branching, bounding, its own cuts).
+The caller checks the claim, because only the caller knows what a feasible point is.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cellguard._types import FloatArray, IntArray
 __all__ = ["BinaryProgram", "LazySolution", "solve_lazy"]
 
 _ROOT_ROUNDS = 10
-"""Rounds of rows at the root of the tree: the caller has solved the root, and nodes cost less than what is left."""
+"""Rounds of rows at the root of the tree: the caller has solved the root, and nodes cost less than more rounds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LazySolution:
-    """What was found, and what was proved."""
+    """The best point found, and the proven bound."""
 
     status: SolveStatus
     """``OPTIMAL`` within the gap; ``LIMIT`` when time or nodes ran out; ``INFEASIBLE``."""
@@ -43,7 +43,7 @@ class LazySolution:
     nodes: int
     """Nodes of the tree."""
     rows: int
-    """Rows that were added on the way."""
+    """Rows added during the search."""
 
 
 Separate = Callable[[FloatArray, int, int], list[Row]]
@@ -54,7 +54,7 @@ Check = Callable[[FloatArray], list[Row]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BinaryProgram:
-    """Minimise ``cost y`` over binary y that satisfy all rows, the given ones and those found on the way."""
+    """Minimise ``cost y`` over binary y that satisfy all rows, given or found during the search."""
 
     cost: FloatArray
     lower: FloatArray
@@ -67,20 +67,20 @@ class BinaryProgram:
 
     @cached_property
     def free(self) -> IntArray:
-        """The variables that are not fixed: those that SCIP sees."""
+        """The variables that are not fixed: SCIP sees only these."""
         return np.flatnonzero(self.lower < self.upper)
 
     @cached_property
     def place(self) -> IntArray:
-        """Where a variable stands among the free ones; -1 for the fixed."""
+        """Position of each variable among the free ones; -1 for the fixed."""
         return place_in_group(self.free, len(self.cost))
 
     @property
     def constant(self) -> float:
-        """Cost of what is fixed."""
+        """Cost of the fixed variables."""
         return float(self.cost @ self.lower)
 
-    def substituted(self, row: Row) -> tuple[IntArray, FloatArray, float]:
+    def substitute_fixed(self, row: Row) -> tuple[IntArray, FloatArray, float]:
         """Return the row in terms of the free variables."""
         at = self.place[row.columns]
         fixed = at < 0
@@ -99,16 +99,16 @@ def solve_lazy(
 ) -> LazySolution:
     """Solve a binary program by branch-and-cut.
 
-    With a feasible point to start from SCIP looks for no other, and raises the bound only. The seed says which way to
-    go in ties; `on_bound` is called with every better bound.
+    Given a feasible point to start from, SCIP looks for no other and only raises the bound. The seed breaks
+    ties; `on_bound` is called with every better bound.
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 
-    model = _scip_model(until.time_limit_s, until.relative_gap, seed, bound_only=start is not None)
+    model = _build_scip_model(until.time_limit_s, until.relative_gap, seed, bound_only=start is not None)
     model.setParam("limits/totalnodes", nodes)
     names = [model.addVar(vtype="B", obj=float(program.cost[j])) for j in program.free]
     for row in program.rows:
-        columns, coefficients, rhs = program.substituted(row)
+        columns, coefficients, rhs = program.substitute_fixed(row)
         if rhs > NO_ROW or (len(columns) and (coefficients < 0).any()):
             terms = (float(c) * names[j] for j, c in zip(columns, coefficients, strict=True))
             model.addCons(quicksum(terms) >= rhs, removable=True)
@@ -125,10 +125,10 @@ def solve_lazy(
     model.optimize()
     if handler.failure is not None:
         raise handler.failure
-    return _scip_solution(model, program, names, handler.added)
+    return _read_scip_solution(model, program, names, handler.added)
 
 
-def _scip_model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> Any:
+def _build_scip_model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> Any:
     import pyscipopt
 
     model = pyscipopt.Model()
@@ -139,20 +139,20 @@ def _scip_model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool)
             "limits/gap": gap,
             "randomization/randomseedshift": int(seed % 2**30),
             "misc/catchctrlc": False,
-            "misc/allowstrongdualreds": False,  # rows that are not there yet could forbid what they fix
+            "misc/allowstrongdualreds": False,  # rows not yet added could forbid what these reductions fix
             "misc/allowweakdualreds": False,
             "conflict/enable": False,
         }
     )
     if bound_only:
         model.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
-        # only the bound is left to gain: the node that holds it back comes next, and no diving below it
+        # only the bound can improve: take the node with the least bound next, and never dive below it
         model.setParams({"nodeselection/bfs/stdpriority": 1_000_000, "nodeselection/bfs/maxplungedepth": 0})
         model.setParam("separating/maxroundsroot", _ROOT_ROUNDS)
     return model
 
 
-def _scip_solution(model: Any, program: BinaryProgram, names: list[Any], added: int) -> LazySolution:
+def _read_scip_solution(model: Any, program: BinaryProgram, names: list[Any], added: int) -> LazySolution:
     status = {"optimal": SolveStatus.OPTIMAL, "gaplimit": SolveStatus.OPTIMAL, "infeasible": SolveStatus.INFEASIBLE}
     y, objective = None, float("inf")
     if model.getNSols():

@@ -1,4 +1,4 @@
-"""Linear programs on HiGHS: one model kept warm, changed in bulk, and never believed without a check."""
+"""Linear programs on HiGHS: one model kept warm, changed in bulk; every answer is checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class SolveStatus(StrEnum):
-    """What the solver claims."""
+    """Status that the solver claims."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -38,7 +38,7 @@ class SolveStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """A claim of the solver, with what is needed to check it."""
+    """A claim of the solver, with the data to check it."""
 
     status: SolveStatus
     objective: float
@@ -48,7 +48,7 @@ class Solution:
     reduced_cost: FloatArray
     """Sensitivity of the objective to each variable's bound: ``cost - A' row_dual``."""
     bound: float = float("nan")
-    """With whole variables: what branch and bound has proven of the objective."""
+    """For whole variables: the bound of the objective that branch and bound proved."""
 
     @property
     def optimal(self) -> bool:
@@ -66,12 +66,12 @@ class LinearModel:
     lower: FloatArray
     upper: FloatArray
     cost: FloatArray | None = None
-    """Nothing costs anything unless given."""
+    """Zero unless given."""
     integer: BoolArray | None = None
     """Which variables are whole numbers; none unless given."""
 
-    def holds(self, x: FloatArray) -> bool:
-        """Whether a point satisfies every row and bound, whatever the solver says."""
+    def is_satisfied_by(self, x: FloatArray) -> bool:
+        """Return whether a point satisfies every row and bound, independently of the solver."""
         if not np.isfinite(x).all():
             return False
         activity = self.A @ x
@@ -79,18 +79,18 @@ class LinearModel:
         inside = bool(((x >= self.lower - 1e-6) & (x <= self.upper + 1e-6)).all())
         return inside and bool(((activity >= self.row_lower - slack) & (activity <= self.row_upper + slack)).all())
 
-    def weak_duality_bound(self, row_dual: FloatArray) -> float:
-        """Return a lower bound of the minimum that holds for any multipliers, however wrong the solver was.
+    def compute_duality_bound(self, row_dual: FloatArray) -> float:
+        """Return a lower bound of the minimum that holds for any multipliers, even if the solver was wrong.
 
         Each row's multiplier is paired with the side that its sign allows, and the reduced cost of each
         variable with the worse of its bounds; an infinite one gives no bound at all.
 
         >>> model = LinearModel(csr_array(np.ones((1, 2))), 4, 4, np.zeros(2), np.full(2, 3.0), np.ones(2))
-        >>> model.weak_duality_bound(np.ones(1))
+        >>> model.compute_duality_bound(np.ones(1))
         4.0
         """
 
-        def worst(multiplier: FloatArray, low: FloatArray | float, high: FloatArray | float) -> float:
+        def bound_worst_case(multiplier: FloatArray, low: FloatArray | float, high: FloatArray | float) -> float:
             side = np.where(multiplier > 0, low, high)
             used = multiplier != 0
             return float(multiplier[used] @ side[used])
@@ -98,12 +98,14 @@ class LinearModel:
         cost = np.zeros(self.A.shape[1]) if self.cost is None else self.cost
         reduced = cost - self.A.T @ row_dual
         reduced[np.abs(reduced) < 1e-11 * (1.0 + np.abs(cost))] = 0.0
-        return worst(row_dual, self.row_lower, self.row_upper) + worst(reduced, self.lower, self.upper)
+        return bound_worst_case(row_dual, self.row_lower, self.row_upper) + bound_worst_case(
+            reduced, self.lower, self.upper
+        )
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a program is solved."""
+    """How to solve a program."""
 
     solver: str = "simplex"
     simplex: str = "primal"
@@ -114,19 +116,19 @@ class Way:
 
 
 WARM = Way()
-"""In the attacker's programs only costs change, and the last vertex stays feasible."""
+"""For the attacker's programs: only costs change, and the last vertex stays feasible."""
 DUAL = Way(simplex="dual")
-"""Bounds and rows change: the last multipliers stay good."""
+"""Bounds and rows change: the last multipliers remain valid."""
 ONCE = Way(simplex="dual", presolve=True)
-"""Solved once, or always from nothing."""
+"""Solved once, or always from scratch."""
 _SCHEDULED = local()
-"""With how many threads HiGHS works in this thread of the interpreter."""
+"""Number of threads that HiGHS uses in this thread of the interpreter."""
 
 
 class LinearProgram:
     """``min c x`` (or max) subject to ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``.
 
-    The model stays in the solver between solves, so that a change of a few costs or bounds costs a few pivots.
+    The model stays in the solver between solves, so that changing a few costs or bounds takes only a few pivots.
 
     >>> lp = LinearProgram(LinearModel(csr_array(np.ones((1, 2))), 4, 4, np.zeros(2), np.array([3.0, 3.0])))
     >>> lp.set_costs(np.array([0]), np.array([1.0]))
@@ -158,7 +160,7 @@ class LinearProgram:
             model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in program.integer]
         self._sent: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.solver = highspy.Highs()
-        self.options(
+        self.set_options(
             output_flag=False,
             threads=way.threads,
             solver=way.solver,
@@ -171,7 +173,7 @@ class LinearProgram:
         if self.solver.passModel(model) == highspy.HighsStatus.kError:
             raise InternalError("the linear program was refused by its solver")
 
-    def options(self, **values: Any) -> None:
+    def set_options(self, **values: Any) -> None:
         """Set options of HiGHS by their own names."""
         for name, value in values.items():
             if self.solver.setOptionValue(name, value) == self._highs.HighsStatus.kError:
@@ -193,9 +195,9 @@ class LinearProgram:
             )
 
     def set_all(self, costs: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-        """Give every variable its cost and bounds; only what differs from the last call of this kind is sent.
+        """Set the cost and bounds of every variable; send only what differs from the last call.
 
-        Not to be mixed with the other ways to change them.
+        Do not mix this with the other methods that change them.
         """
         if self._sent is None:
             costs_changed = bounds_changed = np.arange(self.n_columns)
@@ -217,8 +219,8 @@ class LinearProgram:
                 len(rows), np.asarray(rows, np.int32), np.asarray(lower, np.float64), np.asarray(upper, np.float64)
             )
 
-    def forget(self) -> None:
-        """Forget the last vertex: the next solve starts from nothing."""
+    def discard_basis(self) -> None:
+        """Discard the last vertex: the next solve starts from scratch."""
         self.solver.clearSolver()
 
     def add_rows(self, A: csr_array, lower: FloatArray, upper: FloatArray) -> None:
@@ -235,30 +237,33 @@ class LinearProgram:
         self.n_rows += A.shape[0]
 
     def delete_rows(self, rows: IntArray) -> None:
-        """Remove rows, such as cuts that went slack; the others move up."""
+        """Remove rows, such as cuts that became slack; later rows are renumbered."""
         if len(rows):
             self.solver.deleteRows(len(rows), np.asarray(rows, np.int32))
             self.n_rows -= len(rows)
 
     def set_start(self, x: FloatArray) -> None:
-        """Give a point to begin with (for whole-number programs)."""
+        """Set a starting point (for whole-number programs)."""
         columns = np.arange(self.n_columns, dtype=np.int32)
         self.solver.setSolution(len(columns), columns, np.ascontiguousarray(x, np.float64))
 
     def solve(self, *, maximize: bool = False, time_limit_s: float = float("inf"), duals: bool = True) -> Solution:
-        """Solve from where the last solve ended. Every solve has a limit: a solver can hang.
+        """Solve from where the last solve ended. Every solve has a limit, because a solver can hang.
 
-        Fetching the multipliers takes as long as a small solve; leave them out where nobody asks for them.
+        Fetching the multipliers takes as long as a small solve; leave them out where they are not needed.
         """
         highspy = self._highs
         sense = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
         self.solver.changeObjectiveSense(sense)
-        # the clock of HiGHS runs on over the solves of one model
+        # the clock of HiGHS accumulates over the solves of one model
         limit = min(time_limit_s, 3600.0) + self.solver.getRunTime()
         self.solver.setOptionValue("time_limit", limit)
         self._schedule()
-        self.solver.run()
-        status = self._status(self.solver.getModelStatus())
+        if self.solver.run() == highspy.HighsStatus.kError:
+            # Another user of HiGHS in this process chose another number of threads: it refuses to start until reset.
+            highspy.Highs.resetGlobalScheduler(True)
+            self.solver.run()
+        status = self._translate_status(self.solver.getModelStatus())
         point = self.solver.getSolution()
         x = np.array(point.col_value, dtype=np.float64)
         if status in (SolveStatus.INFEASIBLE, SolveStatus.FAILED) or len(x) != self.n_columns:
@@ -273,7 +278,7 @@ class LinearProgram:
         )
 
     def _schedule(self) -> None:
-        """Let HiGHS begin anew with its threads where their number changes: it refuses to solve otherwise."""
+        """Reset the scheduler of HiGHS when the number of threads changes: it refuses to solve otherwise."""
         threads = self.solver.getOptionValue("threads")[1]
         if getattr(_SCHEDULED, "threads", threads) != threads:
             self._highs.Highs.resetGlobalScheduler(True)
@@ -285,26 +290,26 @@ class LinearProgram:
         return bool(self.solver.getModelStatus() == self._highs.HighsModelStatus.kIterationLimit)
 
     def solve_anew(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
-        """Solve from nothing by dual simplex: what to try when a warm start went wrong."""
+        """Solve from scratch by dual simplex: a fallback when a warm start fails."""
         _, strategy = self.solver.getOptionValue("simplex_strategy")
-        self.forget()
-        self.options(simplex_strategy=1)
+        self.discard_basis()
+        self.set_options(simplex_strategy=1)
         try:
             return self.solve(maximize=maximize, time_limit_s=time_limit_s)
         finally:
-            self.options(simplex_strategy=strategy)
+            self.set_options(simplex_strategy=strategy)
 
-    def interior_point(self, *, time_limit_s: float = float("inf")) -> Solution | None:
-        """Solve by interior point and return its last point, whatever it is called; None if there is none.
+    def solve_by_interior_point(self, *, time_limit_s: float = float("inf")) -> Solution | None:
+        """Solve by interior point and return its last point, regardless of its status; None if there is none.
 
-        Without crossover a point may be good and still be refused as imprecise: check what it is used for.
+        Without crossover HiGHS may call a good point imprecise: check whatever you use it for.
         """
         solution = self.solve(time_limit_s=time_limit_s)
         x, dual = np.array(self.solver.getSolution().col_value, dtype=np.float64), solution.row_dual
         there = len(x) == self.n_columns and len(dual) == self.n_rows and np.isfinite(np.append(x, dual)).all()
         return replace(solution, x=x) if there and solution.status is not SolveStatus.INFEASIBLE else None
 
-    def _status(self, claimed: Any) -> SolveStatus:
+    def _translate_status(self, claimed: Any) -> SolveStatus:
         kinds = self._highs.HighsModelStatus
         return {
             kinds.kOptimal: SolveStatus.OPTIMAL,
@@ -321,14 +326,14 @@ class LinearProgram:
 def solve_lp_for_least_movement(
     A: csr_array, lower: FloatArray, upper: FloatArray, cost: FloatArray, way: Way, time_limit_s: float
 ) -> tuple[SolveStatus, FloatArray | None]:
-    """Return the movement z of the least ``cost |z|`` with ``A z = 0`` within bounds, or None, and what was claimed.
+    """Return the status, and the movement z with the least ``cost |z|``, ``A z = 0`` within bounds, or None.
 
     >>> A, most = csr_array([[-1.0, 1, 1]]), np.array([3.0, 2, 0])
     >>> solve_lp_for_least_movement(A, np.array([2.0, -1, -1]), most, np.ones(3), ONCE, 9.0)[1].tolist()
     [2.0, 2.0, 0.0]
     """
     n = len(cost)
-    low, high = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])  # what goes up, and what goes down
+    low, high = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])  # movements up, then movements down
     parts = csr_array(hstack([A, -A])), 0.0, 0.0, np.maximum(low, 0.0), np.maximum(high, 0.0), np.tile(cost, 2)
     found = LinearProgram(LinearModel(*parts), way).solve(time_limit_s=time_limit_s, duals=False)
     return found.status, found.x[:n] - found.x[n:] if found.optimal else None

@@ -1,4 +1,4 @@
-"""Mixed-integer linear programs on HiGHS: a claim, a bound, and a limit on every solve."""
+"""Mixed-integer linear programs on HiGHS: a claim, a bound, and a time limit for every solve."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cellguard._types import FloatArray
 __all__ = ["MixedSolution", "Until", "solve_mixed"]
 
 _FAR = 2.0**30
-"""Bounds of whole variables further out are left out for the solver, which may never return from numbers of 1e10."""
+"""Bounds of whole variables beyond this are not given to the solver, which may never return from numbers of 1e10."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MixedSolution:
-    """What the solver found, and what it proved."""
+    """The best point that the solver found, and the bound that it proved."""
 
     status: SolveStatus
-    """``OPTIMAL`` within the gaps that were asked for; ``LIMIT`` also when nothing was found in time."""
+    """``OPTIMAL`` within the required gaps; ``LIMIT`` also when no point was found in time."""
     objective: float
     """Infinite when no point was found."""
     bound: float
     """No point has a smaller objective."""
     x: FloatArray
-    """The best point, integer variables exactly so; NaN when none was found."""
+    """The best point, integer variables rounded exactly; NaN when none was found."""
 
     @property
     def found(self) -> bool:
@@ -41,6 +41,8 @@ class Until:
     time_limit_s: float = float("inf")
     relative_gap: float = 0.0
     absolute_gap: float = 1e-6
+    nodes: int | None = None
+    """Maximum number of nodes of the tree: unlike a time limit, it stops every run at the same point."""
 
 
 def solve_mixed(
@@ -57,13 +59,13 @@ def solve_mixed(
     Parameters
     ----------
     model, until
-        What is solved, and when to stop.
+        The model, and when to stop.
     start
         A point to begin with, used if it is feasible.
     seed, threads
         Of the solver.
     heuristics
-        Whether the solver shall look for points of its own; not where the start is better than what it would find.
+        Whether the solver looks for points of its own; switch it off if the start is better than those it would find.
 
     Examples
     --------
@@ -77,25 +79,27 @@ def solve_mixed(
     n = model.A.shape[1]
     integer = np.ones(n, np.bool_) if model.integer is None else model.integer
     cost = np.zeros(n) if model.cost is None else model.cost
-    # without them a bound is a bound and nothing else improves the cost; the point is checked against all of them
+    # dropping these bounds keeps the proven bound valid; the point is checked against all of them
     near = np.where(integer & (model.lower < -_FAR) & (cost <= 0), -np.inf, model.lower)
     far = np.where(integer & (model.upper > _FAR) & (cost >= 0), np.inf, model.upper)
     wide = replace(model, lower=near, upper=far, integer=integer)
     program = LinearProgram(wide, replace(ONCE, tolerance=1e-7, threads=threads))
-    program.options(
+    program.set_options(
         mip_rel_gap=float(until.relative_gap),
         mip_abs_gap=float(until.absolute_gap),
         mip_feasibility_tolerance=1e-7,
         random_seed=int(seed % 2**31),
     )
+    if until.nodes is not None:
+        program.set_options(mip_max_nodes=until.nodes)
     if not heuristics:
-        program.options(mip_heuristic_effort=0.0)
+        program.set_options(mip_heuristic_effort=0.0)
     if start is not None:
         program.set_start(start)
     claim = program.solve(time_limit_s=until.time_limit_s)
     x = claim.x.copy()
     x[integer] = np.rint(x[integer])
-    objective = float(cost @ x) if model.holds(x) else float("inf")
+    objective = float(cost @ x) if model.is_satisfied_by(x) else float("inf")
     bound = float("inf") if claim.status is SolveStatus.INFEASIBLE else claim.bound
     status = claim.status
     if status is SolveStatus.OPTIMAL and not np.isfinite(objective):

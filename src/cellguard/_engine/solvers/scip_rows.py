@@ -28,7 +28,7 @@ class RowsOnTheWay(Conshdlr):
         self.failure: BaseException | None = None
         self.transformed: list[Any] | None = None
 
-    def point(self, solution: Any = None) -> FloatArray:
+    def read_point(self, solution: Any = None) -> FloatArray:
         y = self.program.lower.copy()
         y[self.program.free] = [self.model.getSolVal(solution, v) for v in self.names]
         return y
@@ -47,7 +47,7 @@ class RowsOnTheWay(Conshdlr):
             self.transformed = [self.model.getTransformedVar(v) for v in self.names]
         cutoff = False
         for row in rows:
-            columns, coefficients, rhs = self.program.substituted(row)
+            columns, coefficients, rhs = self.program.substitute_fixed(row)
             cut = self.model.createEmptyRowUnspec(
                 f"row{self.added}", lhs=rhs, rhs=None, local=False, modifiable=False, removable=True
             )
@@ -67,14 +67,14 @@ class RowsOnTheWay(Conshdlr):
                 self.best_bound = bound
                 self.on_bound(bound)
 
-    def separation(self) -> dict[str, Any]:
+    def separate(self) -> dict[str, Any]:
         node = self.model.getCurrentNode()
         number, depth = node.getNumber(), node.getDepth()
         self.round = self.round + 1 if number == self.node else 0
         self.node = number
-        y = self.point()
+        y = self.read_point()
         self.report()
-        rows = [r for r in self.pending if r.violation(y) > 1e-4]
+        rows = [r for r in self.pending if r.measure_violation(y) > 1e-4]
         self.pending = []
         rows += self.program.separate(y, depth, self.round)
         if not rows:
@@ -82,10 +82,10 @@ class RowsOnTheWay(Conshdlr):
         return {"result": SCIP_RESULT.CUTOFF if self.add(rows) else SCIP_RESULT.SEPARATED}
 
     def conssepalp(self, constraints: Any, nusefulconss: Any) -> dict[str, Any]:
-        return self.guard(self.separation) or {"result": SCIP_RESULT.DIDNOTRUN}
+        return self.guard(self.separate) or {"result": SCIP_RESULT.DIDNOTRUN}
 
     def enforce(self) -> dict[str, Any]:
-        rows = self.program.check(np.rint(self.point()))
+        rows = self.program.check(np.rint(self.read_point()))
         if not rows:
             return {"result": SCIP_RESULT.FEASIBLE}
         return {"result": SCIP_RESULT.CUTOFF if self.add(rows) else SCIP_RESULT.SEPARATED}
@@ -94,13 +94,13 @@ class RowsOnTheWay(Conshdlr):
         return self.guard(self.enforce) or {"result": SCIP_RESULT.INFEASIBLE}
 
     def consenfops(self, constraints, nusefulconss, solinfeasible, objinfeasible):  # type: ignore[no-untyped-def]
-        rows = self.guard(lambda: self.program.check(np.rint(self.point())))
+        rows = self.guard(lambda: self.program.check(np.rint(self.read_point())))
         return {"result": SCIP_RESULT.FEASIBLE if rows == [] else SCIP_RESULT.INFEASIBLE}
 
     def conscheck(  # type: ignore[no-untyped-def]
         self, constraints, solution, checkintegrality, checklprows, printreason, completely
     ):
-        rows = self.guard(lambda: self.program.check(np.rint(self.point(solution))))
+        rows = self.guard(lambda: self.program.check(np.rint(self.read_point(solution))))
         if rows == []:
             return {"result": SCIP_RESULT.FEASIBLE}
         self.pending = [*(rows or []), *self.pending][:50]

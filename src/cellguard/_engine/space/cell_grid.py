@@ -1,10 +1,10 @@
 """Relations of cross-tabulated cells, by array operations: no loop runs over cells.
 
-A cell is a row of code indices, one per dimension; code 0 is the total. Its key is its place in the
+A cell is a row of code indices, one per dimension; code 0 is the total. Its key is its position in the
 grid of all combinations of codes. A relation of one dimension (a code is the sum of its children)
 holds at every combination of codes of the other dimensions; it is a relation of the table when all
-its cells are published. Where margins are left out, two further kinds tie what remains (see
-`_margin_relations_on_cell_grid` and `_crossing_relations_on_cell_grid`): together they span every linear
+its cells are published. Where margins are left out, two further kinds link what remains (see
+`_build_joint_margin_relations` and `_build_crossing_relations`): together they span every linear
 relation between published cells, because the sets of dimensions that contain a given set then form a
 connected graph.
 """
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Family", "coordinates_on_cell_grid", "distinct_on_cell_grid", "keys_of_grid_blocks", "keys_on_cell_grid",
-    "places_on_cell_grid", "relations_on_cell_grid", "sums_on_cell_grid",
+    "Family",
+    "build_grid_relations",
+    "compute_grid_keys",
+    "decode_grid_keys",
+    "enumerate_block_keys",
+    "find_grid_places",
+    "merge_distinct_cells",
+    "sum_leaves",
 ]  # fmt: skip
 
 Family = tuple[IntArray, IntArray, IntArray]
@@ -35,13 +41,13 @@ Rows = tuple[IntArray, IntArray, FloatArray]
 """Lengths, cells and signs of relations."""
 
 _DENSE_LOOKUP = 1 << 24
-"""Grids up to this size are looked up in an array of places, larger ones by bisection."""
+"""Grids up to this size are looked up in an array of positions, larger ones by bisection."""
 _MOST_CELLS = 1 << 28
-"""More cells than this are a mistake in the request: their relations would not fit into memory."""
+"""Larger tables are a mistake in the request: their relations would not fit into memory."""
 
 
-def keys_on_cell_grid(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
-    """Return the place of each cell in the grid of all combinations."""
+def compute_grid_keys(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
+    """Return the position of each cell in the grid of all combinations."""
     if prod(sizes) >= 1 << 62:
         raise InputError(f"the grid of {len(sizes)} dimensions with {tuple(sizes)} codes is too large to number.")
     key = np.zeros(len(coordinates), np.int64)
@@ -51,8 +57,8 @@ def keys_on_cell_grid(coordinates: Coordinates, sizes: Sequence[int]) -> IntArra
     return key
 
 
-def coordinates_on_cell_grid(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
-    """Return the code indices of the cells at some places of the grid."""
+def decode_grid_keys(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
+    """Return the code indices of the cells at some positions of the grid."""
     out = np.empty((len(keys), len(sizes)), np.int32)
     rest = keys
     for d in reversed(range(len(sizes))):
@@ -60,20 +66,20 @@ def coordinates_on_cell_grid(keys: IntArray, sizes: Sequence[int]) -> Coordinate
     return out
 
 
-def distinct_on_cell_grid(
+def merge_distinct_cells(
     coordinates: Sequence[Coordinates], sizes: Sequence[int]
 ) -> tuple[Coordinates, list[IntArray]]:
-    """Return the cells of several tables, each once, and where those of each table stand among them.
+    """Return the distinct cells of several tables, and the positions of each table's cells among them.
 
-    The first table's cells come first, then what each other adds.
+    The first table's cells come first, then the new ones of each other table.
     """
-    keys = [keys_on_cell_grid(own, sizes) for own in coordinates]
+    keys = [compute_grid_keys(own, sizes) for own in coordinates]
     _, first = np.unique(np.concatenate(keys), return_index=True)
     listed = np.concatenate(keys)[np.sort(first)]
-    return coordinates_on_cell_grid(listed, sizes), [places_on_cell_grid(listed, own, sizes) for own in keys]
+    return decode_grid_keys(listed, sizes), [find_grid_places(listed, own, sizes) for own in keys]
 
 
-def keys_of_grid_blocks(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:
+def enumerate_block_keys(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:
     """Return the sorted keys of the union of blocks, each the product of some codes of each dimension."""
     wanted = sum(prod(len(codes) for codes in block) for block in blocks)
     if wanted > _MOST_CELLS:
@@ -81,7 +87,7 @@ def keys_of_grid_blocks(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray
             f"the table would have {wanted} cells; at most {_MOST_CELLS} are possible.",
             hint="publish fewer crossings, or collapse a dimension to a coarser level.",
         )
-    keys_on_cell_grid(np.zeros((0, len(sizes)), np.int32), sizes)
+    compute_grid_keys(np.zeros((0, len(sizes)), np.int32), sizes)
     out = []
     for block in blocks:
         key = np.zeros(1, np.int64)
@@ -95,7 +101,7 @@ def keys_of_grid_blocks(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray
 
 
 class _Places:
-    """Where a key stands among the cells; -1 when it is not published."""
+    """Position of a key among the cells; -1 when it is not published."""
 
     def __init__(self, keys: IntArray, grid: int) -> None:
         self.grid = grid
@@ -121,12 +127,12 @@ class _Places:
         return np.where(self.sorted[at] == wanted, self.order[at], -1)
 
 
-def places_on_cell_grid(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
-    """Return the index of each wanted key among the keys, -1 where it is not there."""
+def find_grid_places(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Return the index of each wanted key among the keys, -1 if it is missing."""
     return _Places(keys, prod(sizes))(wanted)
 
 
-def relations_on_cell_grid(
+def build_grid_relations(
     coordinates: Coordinates, sizes: Sequence[int], families: Sequence[Family], *, absent_is_zero: bool = False
 ) -> tuple[csr_array, IntArray]:
     """Return the relations between published cells, and the dimension each belongs to.
@@ -141,7 +147,7 @@ def relations_on_cell_grid(
         Relations of the codes of each dimension.
     absent_is_zero
         Cells that are not listed are zeros, and left out of sums; every margin of what is published must
-        be published too. Otherwise they are not published, and sums that need them are no relations.
+        be published too. Otherwise they are unpublished, and sums that need them are not relations.
 
     Returns
     -------
@@ -151,18 +157,16 @@ def relations_on_cell_grid(
     """
     from scipy.sparse import csr_array
 
-    keys = keys_on_cell_grid(coordinates, sizes)
+    keys = compute_grid_keys(coordinates, sizes)
     places = _Places(keys, prod(sizes))
     strides = np.array([prod(sizes[d + 1 :]) for d in range(len(sizes))], np.int64)
     pieces: list[Rows] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for d, family in enumerate(families):
         pieces.append(
-            _cell_grid_relations_along_dimension(
-                keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero
-            )
+            _build_dimension_relations(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero)
         )
     if not absent_is_zero:
-        pieces += _grid_relations_across_margins(keys, coordinates, families, strides, places)
+        pieces += _build_margin_leaps(keys, coordinates, families, strides, places)
     lengths = np.concatenate([p[0] for p in pieces])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     small = np.int32 if max(len(keys), indptr[-1]) < 1 << 31 else np.int64
@@ -173,7 +177,7 @@ def relations_on_cell_grid(
     return T, np.repeat(origin, [len(p[0]) for p in pieces])
 
 
-def _cell_grid_relations_along_dimension(
+def _build_dimension_relations(
     keys: IntArray, code: Coordinates, family: Family, stride: int, places: _Places, *, zero: bool = False
 ) -> Rows:
     """Return the relations of one dimension that hold between published cells."""
@@ -218,31 +222,31 @@ def _complete_relations_on_cell_grid(total: IntArray, length: IntArray, part: In
 # ---------------------------------------------------------------- margins that are not published
 
 
-def _grid_relations_across_margins(
+def _build_margin_leaps(
     keys: IntArray, coordinates: Coordinates, families: Sequence[Family], strides: IntArray, places: _Places
 ) -> list[Rows]:
-    """Return the relations that leap over unpublished margins; none when the whole grid is published."""
+    """Return the relations that skip unpublished margins; none when the whole grid is published."""
     if len(keys) == places.grid:
         return []
-    pattern = _crossings_on_cell_grid(coordinates)
+    pattern = _encode_crossings(coordinates)
     order = np.argsort(pattern, kind="stable")
     present, start = np.unique(pattern[order], return_index=True)
     cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
-    below = [_first_children_on_cell_grid(f) for f in families]
+    below = [_get_first_children(f) for f in families]
     offsets = [children * stride for children, stride in zip(below, strides, strict=True)]
-    return _margin_relations_on_cell_grid(keys, cells, offsets, places) + _crossing_relations_on_cell_grid(
+    return _build_joint_margin_relations(keys, cells, offsets, places) + _build_crossing_relations(
         keys, coordinates, cells, below, strides, places
     )
 
 
-def _first_children_on_cell_grid(family: Family) -> IntArray:
-    """Return the codes right below the total, in the first tree."""
+def _get_first_children(family: Family) -> IntArray:
+    """Return the codes directly below the total, in the first tree."""
     totals, indptr, parts = family
     at = np.flatnonzero(totals == 0)
     return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
 
 
-def _crossings_on_cell_grid(coordinates: Coordinates) -> IntArray:
+def _encode_crossings(coordinates: Coordinates) -> IntArray:
     """Return the crossing of each cell: bit d is set where it is not at the total of dimension d."""
     pattern = np.zeros(len(coordinates), np.int64)
     for d in range(coordinates.shape[1]):
@@ -250,23 +254,23 @@ def _crossings_on_cell_grid(coordinates: Coordinates) -> IntArray:
     return pattern
 
 
-def _crossed_dimensions_on_cell_grid(pattern: int, k: int) -> list[int]:
+def _decode_crossing(pattern: int, k: int) -> list[int]:
     return [d for d in range(k) if pattern >> d & 1]
 
 
-def _margin_relations_on_cell_grid(
+def _build_joint_margin_relations(
     keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArray], places: _Places
 ) -> list[Rows]:
-    """Return relations of cells that are sums over two or more dimensions at once: no margin in between adds up."""
+    """Return relations of cells that are sums over two or more dimensions at once, with no published margin between."""
     out = []
     for low, cell in cells.items():
         above = sorted((high for high in cells if high != low and high & low == low), key=int.bit_count)
         adds_up: dict[int, BoolArray] = {}
         for high in above:
             offset = np.zeros(1, np.int64)
-            for d in _crossed_dimensions_on_cell_grid(high ^ low, len(offsets)):
+            for d in _decode_crossing(high ^ low, len(offsets)):
                 offset = np.add.outer(offset, offsets[d]).ravel()
-            if not len(offset):  # codes of one of these dimensions, as indicators, add up to nothing
+            if not len(offset):  # codes of one of these dimensions, as indicators, have no sum
                 continue
             part = places(np.add.outer(keys[cell], offset))
             adds_up[high] = np.asarray((part >= 0).all(axis=1))
@@ -278,7 +282,7 @@ def _margin_relations_on_cell_grid(
     return out
 
 
-def _crossing_relations_on_cell_grid(
+def _build_crossing_relations(
     keys: IntArray,
     coordinates: Coordinates,
     cells: dict[int, IntArray],
@@ -286,7 +290,7 @@ def _crossing_relations_on_cell_grid(
     strides: IntArray,
     places: _Places,
 ) -> list[Rows]:
-    """Return relations that set equal the sums of cells of two crossings whose common margin is not published."""
+    """Return relations that equate the sums of cells of two crossings whose common margin is not published."""
     out = []
     for one, other in combinations(cells, 2):
         meet = one & other
@@ -296,19 +300,19 @@ def _crossing_relations_on_cell_grid(
         for side in (one, other):
             cell = cells[side]
             margin, full = keys[cell], 1
-            for d in _crossed_dimensions_on_cell_grid(side & ~meet, len(below)):
+            for d in _decode_crossing(side & ~meet, len(below)):
                 code = coordinates[cell, d]
                 first = np.isin(code, below[d])
                 cell, margin, full = cell[first], margin[first] - code[first] * strides[d], full * len(below[d])
             hidden = places(margin) < 0
             sides.append((cell[hidden], margin[hidden], full))
         if len(sides[0][0]) and len(sides[1][0]):
-            out.append(_equal_sums_on_cell_grid(*sides))
+            out.append(_build_sum_differences(*sides))
     return out
 
 
-def _equal_sums_on_cell_grid(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
-    """Return, for each margin that both sides add up to completely, the sums' difference."""
+def _build_sum_differences(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
+    """Return, for each margin that both sides add up to completely, the difference of the sums."""
     complete = []
     for _, margin, full in (one, other):
         distinct, count = np.unique(margin, return_counts=True)
@@ -325,7 +329,7 @@ def _equal_sums_on_cell_grid(one: tuple[IntArray, IntArray, int], other: tuple[I
     return np.bincount(row, minlength=len(margins)), np.concatenate(cells)[order], np.concatenate(signs)[order]
 
 
-def sums_on_cell_grid(
+def sum_leaves(
     leaves: FloatArray, sums: Sequence[csr_array], coordinates: Coordinates, sizes: Sequence[int]
 ) -> FloatArray:
     """Return the value of each cell as the sum of leaf cells.
@@ -340,7 +344,7 @@ def sums_on_cell_grid(
         The cells wanted, and the number of codes of each dimension.
     """
     k = len(sums)
-    pattern = _crossings_on_cell_grid(coordinates)
+    pattern = _encode_crossings(coordinates)
     out = np.empty(len(coordinates))
     together = prod(sizes) <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
     for bits in [-1] if together else np.unique(pattern).tolist():

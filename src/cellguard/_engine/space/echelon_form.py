@@ -8,42 +8,42 @@ from scipy.sparse import csr_array
 from cellguard._core.patterns import prove, stretch
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["EchelonForm", "echelon_anchors", "in_echelon_form"]
+__all__ = ["EchelonForm", "find_anchors", "reduce_to_echelon_form"]
 
 
-def echelon_anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
-    """Return for each column of a basis a variable that moves with its parameter only, and by how much."""
+def find_anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
+    """Return for each column of a basis a variable that moves only with its parameter, and by how much."""
     single = np.flatnonzero(np.diff(N.indptr) == 1)
     _, first = np.unique(N.indices[N.indptr[single]], return_index=True)
     anchor = single[first]
     return anchor, N.data[N.indptr[anchor]]
 
 
-def in_echelon_form(N: csr_array) -> tuple[FloatArray, IntArray]:
-    """Return a basis as dense rows, parameters by variables, and the variable that moves with each parameter only."""
-    anchor, ratio = echelon_anchors(N)
+def reduce_to_echelon_form(N: csr_array) -> tuple[FloatArray, IntArray]:
+    """Return a basis as dense rows, parameters by variables, and the variable that moves only with each parameter."""
+    anchor, ratio = find_anchors(N)
     return np.ascontiguousarray((N.toarray() / ratio).T, np.float64), anchor
 
 
 class EchelonForm:
-    """Movements ``v = N p`` inside the room of each variable, by the compiled simplex method.
+    """Movements ``v = N p`` within the slack of each variable, by the compiled simplex method.
 
-    What is found for one question serves the next ones too.
+    Results for one question serve the next ones too.
     """
 
     def __init__(self, N: csr_array, down: FloatArray, up: FloatArray) -> None:
-        self.Z, self.parameter = in_echelon_form(N)
+        self.Z, self.parameter = reduce_to_echelon_form(N)
         self.low, self.high = -down, up
         self._nothing_known = np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
         self._bank = np.zeros((0, len(up)))
 
-    def reach(
+    def find_movements(
         self, variables: IntArray, need: FloatArray, patience: int, time_left_s: float = float("inf")
     ) -> tuple[list[FloatArray], int]:
-        """Look for movements in which variables reach what they need; stop after so many failures, or seconds.
+        """Find movements in which variables reach their needs; stop after a number of failures, or seconds.
 
-        Rows of `need` are how far down, up, and in all each variable must go. Returns the movements, as far as the
-        room allows both ways, and the number of failures.
+        Rows of `need` are how far down, up, and in total each variable must go. Returns the movements, as far as the
+        slack allows both ways, and the number of failures.
         """
         requests = (np.zeros(len(variables), np.int64), variables, *need)
         n = len(self._bank)

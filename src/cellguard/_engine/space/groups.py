@@ -1,4 +1,4 @@
-"""Things by number: which of them hang together, and where some of them stand among the chosen."""
+"""Numbered items: connected groups, and positions among chosen items."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from cellguard._types import IntArray
 
-__all__ = ["groups", "place_in_group"]
+__all__ = ["find_groups", "place_in_group"]
 
 
 def place_in_group(chosen: IntArray, n: int) -> IntArray:
-    """Return where each of n things stands among the chosen; -1 for the others.
+    """Return the position of each of n items among the chosen; -1 for the others.
 
     >>> place_in_group(np.array([3, 1]), 4).tolist()
     [-1, 1, -1, 0]
@@ -20,10 +20,10 @@ def place_in_group(chosen: IntArray, n: int) -> IntArray:
     return place
 
 
-def groups(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Return the number of the group of each of n things that pairs connect, numbered by their first members.
+def find_groups(one: IntArray, other: IntArray, n: int) -> IntArray:
+    """Return the group of each of n items that pairs connect, numbered by their first members.
 
-    >>> groups(np.array([0, 3]), np.array([2, 4]), 5).tolist()
+    >>> find_groups(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [0, 1, 0, 2, 2]
     """
     from scipy.sparse import coo_array

@@ -1,8 +1,8 @@
-"""Walks between the whole-number tables that agree with what is published.
+"""Walks between the whole-number tables that agree with the published data.
 
 The null space of the relations between the suppressed cells has a sparse basis; its columns, as whole
 numbers, are moves from one candidate to another. Their combinations need not reach every candidate
-(that would take a lattice basis), but whatever they reach is one.
+(that would take a lattice basis), but every table they reach is a candidate.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LARGEST_DENOMINATOR = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CandidateLattice:
-    """Moves between candidates, and the bounds they must respect."""
+    """Moves between candidates, and the bounds that they must respect."""
 
     moves: list[tuple[IntArray, IntArray]]
-    """Each a list of cells and by how much they move together."""
+    """Each is a list of cells and how far they move together."""
     by_cell: dict[int, list[int]]
     """The moves that move a cell."""
     lo: FloatArray
@@ -42,7 +42,7 @@ class CandidateLattice:
         moves = []
         for k in range(N.shape[1]):
             cells, values = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
-            move = _whole_basis_column(np.asarray(cells, np.int64), values)
+            move = _scale_column_to_whole(np.asarray(cells, np.int64), values)
             if move is not None and not np.any(relations[:, move[0]] @ move[1].astype(np.float64)):
                 moves.append(move)
         by_cell: dict[int, list[int]] = {}
@@ -51,7 +51,7 @@ class CandidateLattice:
                 by_cell.setdefault(cell, []).append(k)
         return cls(moves=moves, by_cell=by_cell, lo=lo, hi=hi)
 
-    def room(self, x: IntArray, move: tuple[IntArray, IntArray]) -> tuple[int, int]:
+    def count_moves(self, x: IntArray, move: tuple[IntArray, IntArray]) -> tuple[int, int]:
         """Return how often a move can be made backwards and forwards within the bounds."""
         cells, steps = move
         here = x[cells]
@@ -65,39 +65,41 @@ class CandidateLattice:
         """Return a candidate some random moves away, each as far as a uniform draw says."""
         x = x.copy()
         for _ in range(steps if self.moves else 0):
-            move = self._some_move(rng, int(rng.integers(len(self.moves))))
-            back, forth = self.room(x, move)
+            move = self._draw_move(rng, int(rng.integers(len(self.moves))))
+            back, forth = self.count_moves(x, move)
             x[move[0]] += int(rng.integers(back, forth + 1)) * move[1]
         return x
 
-    def climb(self, x: IntArray, cell: int, sign: int, steps: int, rng: np.random.Generator) -> list[IntArray]:
+    def walk_candidates(
+        self, x: IntArray, cell: int, sign: int, steps: int, rng: np.random.Generator
+    ) -> list[IntArray]:
         """Return candidates in which one cell moves further and further up (sign 1) or down (-1)."""
         path = []
         own = self.by_cell.get(cell, [])
         for _ in range(steps if own else 0):
-            move = self._some_move(rng, own[int(rng.integers(len(own)))])
-            back, forth = self.room(x, move)
+            move = self._draw_move(rng, own[int(rng.integers(len(own)))])
+            back, forth = self.count_moves(x, move)
             step = int(move[1][move[0] == cell].sum()) * sign
             k = forth if step > 0 else back
             if step != 0 and k != 0:
                 x = x.copy()
                 x[move[0]] += k * move[1]
                 path.append(x)
-            else:  # blocked: others make room
-                x = self.walk(x, 1, rng) if step == 0 else self._aside(x, cell, rng)
+            else:  # blocked: move other cells first
+                x = self.walk(x, 1, rng) if step == 0 else self._move_sideways(x, cell, rng)
         return path
 
-    def _aside(self, x: IntArray, cell: int, rng: np.random.Generator) -> IntArray:
-        """Make a random move that leaves the cell where it is."""
+    def _move_sideways(self, x: IntArray, cell: int, rng: np.random.Generator) -> IntArray:
+        """Make a random move that does not change the cell."""
         k = int(rng.integers(len(self.moves)))
         if k in self.by_cell[cell]:
             return x
-        back, forth = self.room(x, self.moves[k])
+        back, forth = self.count_moves(x, self.moves[k])
         x = x.copy()
         x[self.moves[k][0]] += int(rng.integers(back, forth + 1)) * self.moves[k][1]
         return x
 
-    def _some_move(self, rng: np.random.Generator, k: int) -> tuple[IntArray, IntArray]:
+    def _draw_move(self, rng: np.random.Generator, k: int) -> tuple[IntArray, IntArray]:
         """Return a move, or half of the time its sum or difference with another."""
         other = int(rng.integers(len(self.moves)))
         if rng.random() < 0.5 or other == k:
@@ -110,7 +112,7 @@ class CandidateLattice:
         return union[total != 0], total[total != 0]
 
 
-def _whole_basis_column(cells: IntArray, values: FloatArray) -> tuple[IntArray, IntArray] | None:
+def _scale_column_to_whole(cells: IntArray, values: FloatArray) -> tuple[IntArray, IntArray] | None:
     """Return a column of the basis as the smallest whole numbers in its direction."""
     parts = [Fraction(float(v)).limit_denominator(_LARGEST_DENOMINATOR) for v in values]
     common = lcm(*(p.denominator for p in parts))

@@ -1,8 +1,8 @@
 """Tables that are networks: every movement is a circulation, and every attack a cut.
 
-Two-dimensional tables are networks, and stay so when one of the dimensions is hierarchical: a cell is an arc between
-two of its relations (a line and a column). What can flow through an arc is then what the narrowest cut around
-it lets through, which needs no linear program.
+Two-dimensional tables are networks, even when one of the dimensions is hierarchical: a cell is an arc between
+two of its relations (a line and a column). The largest flow through an arc is the capacity of the narrowest cut around
+it, which takes no linear program.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._core import mincut
-from cellguard._engine.space.groups import groups
+from cellguard._engine.space.groups import find_groups
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
-__all__ = ["Network", "adjacency"]
+__all__ = ["Network", "build_adjacency"]
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arcs between relations. A cell that moves up carries what it moves from its tail to its head."""
+    """Arcs between relations. A cell that moves up carries its movement from its tail to its head."""
 
     cells: IntArray
     """The table's cell of each arc: those that can move."""
@@ -34,15 +34,15 @@ class Network:
 
     @classmethod
     def of(cls, reduction: Reduction) -> Network | None:
-        """Recognise the network of what is left of a table; None if none is seen.
+        """Recognise the network in the rest of a table; None if there is none.
 
-        Some relations follow from others (the line of a subtotal from the lines below it). Relations are taken as
-        long as no cell lies in three of them, those first whose cells lie in few; they are enough if their rank is.
+        Some relations follow from others (the line of a subtotal from the lines below it). Take relations as
+        long as no cell lies in three of them, first those whose cells lie in few; they are enough if their rank is.
         """
         cells = np.flatnonzero(~reduction.determined)
         T = csr_array(reduction.relations[:, cells])
         T.eliminate_zeros()
-        T = csr_array(T[_relations_for_network(T)])
+        T = csr_array(T[_select_network_relations(T)])
         if T.nnz and not (np.abs(T.data) == 1.0).all():
             return None
         by_cell = T.tocsc()
@@ -51,7 +51,7 @@ class Network:
         first, second = by_cell.indptr[:-1][count > 0], by_cell.indptr[:-1][count > 1] + 1
         pairs = by_cell.indices[first[count[count > 0] > 1]], by_cell.indices[second]
         opposed = by_cell.data[first[count[count > 0] > 1]] * by_cell.data[second] < 0
-        turn = _network_signs(T.shape[0], *pairs, opposed)
+        turn = _find_relation_signs(T.shape[0], *pairs, opposed)
         if turn is None:
             return None
         outside = T.shape[0]
@@ -60,18 +60,18 @@ class Network:
         arc = np.repeat(np.arange(len(cells)), count)
         ends[enters.astype(np.int64), arc] = by_cell.indices
         network = cls(cells, ends[0], ends[1], outside + 1)
-        return network if network._rank() == len(cells) - reduction.degrees_of_freedom else None
+        return network if network._compute_rank() == len(cells) - reduction.degrees_of_freedom else None
 
-    def _rank(self) -> int:
-        return self.n_nodes - len(np.unique(groups(self.tail, self.head, self.n_nodes)))
+    def _compute_rank(self) -> int:
+        return self.n_nodes - len(np.unique(find_groups(self.tail, self.head, self.n_nodes)))
 
     @cached_property
     def arcs(self) -> tuple[IntArray, IntArray]:
         """For every node its arcs: where they begin in the list, and their numbers, ``~j`` where arc j enters."""
-        return adjacency(self.tail, self.head, self.n_nodes)
+        return build_adjacency(self.tail, self.head, self.n_nodes)
 
-    def ways(self, node: int) -> tuple[IntArray, IntArray]:
-        """Return the arcs that leave a node, and those that enter it; not those that do both."""
+    def list_arcs(self, node: int) -> tuple[IntArray, IntArray]:
+        """Return the arcs that leave a node, and those that enter it; not loops."""
         begin, arcs = self.arcs
         here = arcs[begin[node] : begin[node + 1]]
         leaving, entering = here[here >= 0], ~here[here < 0]
@@ -80,7 +80,7 @@ class Network:
     def narrow(
         self, cell: IntArray, sign: FloatArray, level: FloatArray, upper: FloatArray, lower: FloatArray
     ) -> tuple[FloatArray, ByteArray]:
-        """Look for the cut that keeps each arc from moving by its level, if there is one.
+        """Find the cut that keeps each arc from moving by its level, if there is one.
 
         Returns
         -------
@@ -91,10 +91,10 @@ class Network:
         return mincut.narrow((self.tail, self.head, *self.arcs), cell, sign > 0, level, upper, lower)
 
 
-def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray]:
+def build_adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray]:
     """Return for every node its arcs: where they begin, and their numbers, ``~j`` where arc j enters.
 
-    >>> start, arcs = adjacency(np.array([0, 1]), np.array([1, 2]), 3)
+    >>> start, arcs = build_adjacency(np.array([0, 1]), np.array([1, 2]), 3)
     >>> start.tolist(), arcs.tolist()
     ([0, 1, 3, 4], [0, -1, 1, -2])
     """
@@ -104,8 +104,8 @@ def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, I
     return start, np.where(order % 2 == 0, order // 2, ~(order // 2))
 
 
-def _relations_for_network(T: csr_array) -> IntArray:
-    """Relations of which no cell needs more than two, as many as are found in one pass."""
+def _select_network_relations(T: csr_array) -> IntArray:
+    """Return relations such that no cell lies in more than two, as many as one pass finds."""
     lengths = np.diff(T.indptr)
     degree = np.bincount(T.indices, minlength=T.shape[1])
     crowded = np.add.reduceat(np.append(degree[T.indices], 0), T.indptr[:-1]) / np.maximum(lengths, 1)
@@ -121,12 +121,12 @@ def _relations_for_network(T: csr_array) -> IntArray:
     return np.sort(np.array(taken, np.int64))
 
 
-def _network_signs(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntArray | None:
-    """Signs of the relations such that a cell enters one of its two and leaves the other; None if there are none."""
-    # two copies of every relation, as it is and turned; which copies go together
+def _find_relation_signs(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntArray | None:
+    """Return signs of the relations such that each cell enters one and leaves the other; None if impossible."""
+    # two copies of every relation, unchanged and reversed; find which copies belong together
     start = np.concatenate([one, one + n])
     end = np.concatenate([np.where(opposed, other, other + n), np.where(opposed, other + n, other)])
-    group = groups(start, end, 2 * n)
+    group = find_groups(start, end, 2 * n)
     if (group[:n] == group[n:]).any():
         return None
     return np.where(group[:n] < group[n:], 1, -1)

@@ -16,22 +16,22 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._core import elimination as core
-from cellguard._engine.space.space import Space, space_matrix_for_core
+from cellguard._engine.space.space import Space, convert_matrix_for_core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reduction", "independent_rows", "reduce", "reduced_to_whole_coefficients", "residues_modulo_prime"]
+__all__ = ["Reduction", "compute_residues", "reduce", "scale_to_whole_coefficients", "select_independent_rows"]
 
 _Definitions = tuple[IntArray, IntArray]
 """The relation that defines each total (-1: a leaf), and the totals, parts before their total."""
 _Pivots = tuple[IntArray, IntArray, IntArray, IntArray]
 """Leaves, where the combination of each begins and ends, and the leaves in it."""
 _SEED = 0
-"""Of the random vectors; what is found does not depend on it, except with negligible probability."""
+"""Seed of the random vectors; results do not depend on it, except with negligible probability."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction:
-    """What is left of ``T z = 0`` when fixed cells cannot move. Cells keep their numbers."""
+    """The rest of ``T z = 0`` when fixed cells cannot move. Cells keep their numbers."""
 
     relations: csr_array
     """The relations that were reduced."""
@@ -50,7 +50,7 @@ class Reduction:
     component: IntArray
     """Number of the connected component of each cell, from 0; -1 for cells that cannot move."""
     order: tuple[IntArray, IntArray]
-    """The same rows, and the cell that each determines, as elimination took them: nearly a triangle."""
+    """The same rows in the order of elimination, and the cell that each determines: nearly a triangle."""
     _state: tuple[_Definitions, _Pivots, FloatArray]
 
     @property
@@ -73,7 +73,7 @@ class Reduction:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
         definitions, pivots, coefficient = self._state
         ptr, col, val = core.null_space(
-            *space_matrix_for_core(self.relations), self.free, definitions, self.parameters, pivots, coefficient
+            *convert_matrix_for_core(self.relations), self.free, definitions, self.parameters, pivots, coefficient
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -105,15 +105,13 @@ def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
     n = relations.shape[1]
     free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
     rng = np.random.default_rng(_SEED)
-    e = _eliminated_relations(relations, free, rng)
-    prints = [_random_vector_of_space(rng, n, e.parameters) for _ in range(3)]
+    e = _eliminate_relations(relations, free, rng)
+    prints = [_draw_random_vector(rng, n, e.parameters) for _ in range(3)]
     for exact, value in prints:
         core.combine(e.pivots, e.coefficient, e.coefficient_f, exact, value)
         core.propagate(*e.system, e.definitions, exact, value)
     determined = (prints[0][0] == 0) & (prints[1][0] == 0)
-    alias, ratio = _aliases_in_space(
-        core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined
-    )
+    alias, ratio = _group_aliases(core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
     roots = core.join(*e.system[0][:2], e.rows, ~determined)
     component = np.full(n, -1, np.int64)
     component[~determined] = np.unique(roots[~determined], return_inverse=True)[1]
@@ -131,15 +129,15 @@ def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
     )
 
 
-def independent_rows(relations: csr_array) -> IntArray:
-    """Return as many relations as their rank, none a combination of the others: those that a reduction keeps."""
+def select_independent_rows(relations: csr_array) -> IntArray:
+    """Return as many independent relations as the rank: those that a reduction keeps."""
     free = np.ones(relations.shape[1], np.bool_)
-    return _eliminated_relations(relations, free, np.random.default_rng(_SEED)).rows
+    return _eliminate_relations(relations, free, np.random.default_rng(_SEED)).rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Eliminated:
-    """What elimination leaves: totals defined by their parts, pivots by the leaves that are none."""
+    """Result of the elimination: totals defined by their parts, pivots by the other leaves."""
 
     system: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], BoolArray]
     definitions: _Definitions
@@ -154,12 +152,12 @@ class _Eliminated:
         return np.sort(self.order[0])
 
 
-def _eliminated_relations(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
+def _eliminate_relations(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
     n = T.shape[1]
-    system = (*space_matrix_for_core(T), residues_modulo_prime(T.data)), free
+    system = (*convert_matrix_for_core(T), compute_residues(T.data)), free
     definitions = definition, order = core.choose_definitions(*system)
     leaves = np.flatnonzero(free & (definition < 0))
-    tests = [_random_vector_of_space(rng, n, leaves) for _ in range(2)]
+    tests = [_draw_random_vector(rng, n, leaves) for _ in range(2)]
     for exact, value in tests:
         core.propagate(*system, definitions, exact, value)
     left = core.leftover_relations(*system, tests[0][0], tests[1][0])
@@ -177,16 +175,16 @@ def _eliminated_relations(T: csr_array, free: BoolArray, rng: np.random.Generato
     )
 
 
-def _random_vector_of_space(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
-    """Numbers at some cells, exact modulo the prime, and others in floating point; 0 elsewhere."""
+def _draw_random_vector(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return random numbers at some cells, modulo the prime and in floating point; 0 elsewhere."""
     exact, value = np.zeros(n, np.int64), np.zeros(n)
     exact[at] = rng.integers(1, core.PRIME, len(at))
     value[at] = rng.uniform(-1.0, 1.0, len(at))
     return exact, value
 
 
-def reduced_to_whole_coefficients(A: csr_array) -> csr_array:
-    """Return the same relations with whole coefficients where small multiples are: thirds are no binary fractions."""
+def scale_to_whole_coefficients(A: csr_array) -> csr_array:
+    """Return the relations scaled to whole coefficients by small multiples, if any: thirds are no binary fractions."""
     factor = np.ones(A.shape[0])
     left = np.ones(A.shape[0], np.bool_)
     for k in (*range(1, 61), 84, 120, 210, 420, 840, 2520):
@@ -201,7 +199,7 @@ def reduced_to_whole_coefficients(A: csr_array) -> csr_array:
     return csr_array((data, A.indices, A.indptr), shape=A.shape)
 
 
-def residues_modulo_prime(data: FloatArray) -> IntArray:
+def compute_residues(data: FloatArray) -> IntArray:
     """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
     if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
         return np.asarray(data.astype(np.int64) % core.PRIME)
@@ -211,7 +209,7 @@ def residues_modulo_prime(data: FloatArray) -> IntArray:
     return np.asarray(whole * power % core.PRIME)
 
 
-def _aliases_in_space(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:
+def _group_aliases(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:
     """Group cells of equal direction; the representative is the first cell of its group."""
     cells = np.flatnonzero(moving)
     key = direction[cells, 0] * np.int64(1 << 31) + direction[cells, 1]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, SolveStatus
-from cellguard._engine.space.echelon_form import echelon_anchors
+from cellguard._engine.space.echelon_form import find_anchors
 from cellguard._engine.space.reduce import Reduction
 from cellguard._tolerances import NO_PRICE
 from cellguard._types import FloatArray, IntArray
@@ -22,19 +22,19 @@ __all__ = ["AttackerProgram", "MovementProgram", "Push"]
 
 
 _SMALL = 200
-"""With fewer relations than this, calling the solver costs more than solving: a warm start is then worth more."""
+"""Number of relations below which calling the solver costs more than solving: there a warm start pays."""
 _WRONG = (SolveStatus.FAILED, SolveStatus.INFEASIBLE)
-"""What the solver cannot rightly say: no movement at all is always feasible."""
+"""Statuses that the solver cannot rightly return: no movement is always feasible."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Push:
-    """An answer of the attacker's program, checked as far as it can be."""
+    """An answer of the attacker's program, checked as far as possible."""
 
     status: SolveStatus
     """What the solver claims."""
     movement: FloatArray | None
-    """The variables, inside their room and on the relations; None if the solution was not."""
+    """The variables, within their slack and on the relations; None if the solution was not."""
     prices: FloatArray
     """One per variable: for every feasible movement v the objective equals ``prices @ v``."""
 
@@ -50,10 +50,10 @@ class Push:
 
 
 class _ByRelations:
-    """``A v = 0`` as it stands: for few relations between many variables.
+    """``A v = 0`` directly: for few relations between many variables.
 
-    Primal simplex goes on from the last vertex while only costs change; a changed bound makes that
-    vertex infeasible, and dual simplex from nothing is then the faster way.
+    Primal simplex continues from the last vertex while only costs change; a changed bound makes that
+    vertex infeasible, and then dual simplex from scratch is faster.
     """
 
     def __init__(self, A: csr_array, lower: FloatArray, upper: FloatArray) -> None:
@@ -72,7 +72,7 @@ class _ByRelations:
         self._cost = cost
         ways = [self.program.solve, self.program.solve_anew]
         first, second = ways[::-1] if self._moved_bounds else ways
-        deadline = Deadline.after(time_limit_s)
+        deadline = Deadline.from_limit(time_limit_s)
         solution = first(maximize=True, time_limit_s=time_limit_s)
         if solution.status in _WRONG and not deadline.passed:
             solution = second(maximize=True, time_limit_s=deadline.left)
@@ -83,8 +83,8 @@ class _ByRelations:
 class _ByNullSpace:
     """``v = N p`` with free parameters: for few degrees of freedom.
 
-    No movement at all, p = 0, is the vertex that primal simplex starts from, so every solve is made
-    from there: warm starts were slower, and what is found does not depend on what was asked before.
+    No movement, p = 0, is the vertex from which primal simplex starts, so every solve starts
+    there: warm starts were slower, and the result does not depend on earlier questions.
     """
 
     def __init__(self, N: csr_array, lower: FloatArray, upper: FloatArray) -> None:
@@ -92,7 +92,7 @@ class _ByNullSpace:
         free = np.full(N.shape[1], np.inf)
         self.program = LinearProgram(LinearModel(N, lower, upper, -free, free))
         # a parameter is the movement of one of the variables: the anchor of its column
-        self.anchor, self.anchor_ratio = echelon_anchors(N)
+        self.anchor, self.anchor_ratio = find_anchors(N)
 
     def set_bounds(self, variables: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         self.program.set_rows_sides(variables, lower, upper)
@@ -100,14 +100,14 @@ class _ByNullSpace:
     def solve(self, cost: FloatArray, time_limit_s: float) -> tuple[Solution, FloatArray, FloatArray]:
         cost_p = self.transposed @ cost
         self.program.set_costs(np.arange(len(cost_p)), cost_p)
-        self.program.forget()
-        deadline = Deadline.after(time_limit_s)
+        self.program.discard_basis()
+        deadline = Deadline.from_limit(time_limit_s)
         solution = self.program.solve(maximize=True, time_limit_s=time_limit_s)
         if solution.status in _WRONG and not deadline.passed:
             solution = self.program.solve_anew(maximize=True, time_limit_s=deadline.left)
         prices = solution.row_dual
         if len(prices) == len(cost):
-            # what the duals leave of a parameter's cost is a price of its anchor: then no error remains
+            # the rest of a parameter's cost is a price of its anchor: then no error remains
             prices[self.anchor] += (cost_p - self.transposed @ prices) / self.anchor_ratio
         else:
             prices = cost.copy()
@@ -147,18 +147,18 @@ class MovementProgram:
         self._form.set_bounds(np.arange(len(down)), -down / self.unit, up / self.unit)
 
     def measure_in(self, unit: float) -> None:
-        """Change the unit; caps are lost."""
+        """Change the unit; caps are discarded."""
         if unit != self.unit:
             self.unit = unit
             MovementProgram.set_room(self, self.down, self.up)
 
     def cap(self, variables: IntArray, down: FloatArray, up: FloatArray) -> None:
-        """Let some variables move at most so far, until :meth:`uncap`."""
+        """Limit how far some variables move, until :meth:`remove_caps`."""
         lower = -np.minimum(down, self.down[variables]) / self.unit
         self._form.set_bounds(variables, lower, np.minimum(up, self.up[variables]) / self.unit)
 
-    def uncap(self, variables: IntArray) -> None:
-        """Give variables their whole room back."""
+    def remove_caps(self, variables: IntArray) -> None:
+        """Give variables their whole slack back."""
         self._form.set_bounds(variables, -self.down[variables] / self.unit, self.up[variables] / self.unit)
 
     def push(self, variables: IntArray, weights: FloatArray, *, time_limit_s: float = float("inf")) -> Push:
@@ -169,36 +169,38 @@ class MovementProgram:
         self.solves += 1
         solution, v, prices = self._form.solve(cost, time_limit_s)
         sound = solution.status in (SolveStatus.OPTIMAL, SolveStatus.LIMIT)
-        return Push(status=solution.status, movement=self.checked(v * self.unit) if sound else None, prices=prices)
+        return Push(
+            status=solution.status, movement=self.check_movement(v * self.unit) if sound else None, prices=prices
+        )
 
     def push_together(
         self, variables: IntArray, levels: FloatArray, direction: int, *, time_limit_s: float = float("inf")
     ) -> Push:
-        """Push variables in one direction all at once, each counting up to its level (salazar2004 section 3.1)."""
+        """Push variables in one direction together, each counting up to its level (salazar2004 section 3.1)."""
         free = np.full(len(variables), np.inf)
         self.cap(variables, *((free, levels) if direction > 0 else (levels, free)))
         push = self.push(variables, direction * levels.min() / levels, time_limit_s=time_limit_s)
-        self.uncap(variables)
+        self.remove_caps(variables)
         return push
 
-    def checked(self, v: FloatArray) -> FloatArray | None:
-        """Return the movement pulled inside the room; None if it then fails a relation."""
+    def check_movement(self, v: FloatArray) -> FloatArray | None:
+        """Return the movement clipped to the slack; None if it then violates a relation."""
         if not np.isfinite(v).all():
             return None
         v = np.clip(v, -self.down, self.up)
         allowed = 1e-9 * (self._size @ np.abs(v) + self.unit)
         return v if (np.abs(self.A @ v) <= allowed).all() else None
 
-    def bounds_by(self, prices: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    def compute_group_bounds(self, prices: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
         """Bound the objective within each group of variables that share no relation, by weak duality.
 
-        Nothing of the solver's claim is used: any prices that reproduce the objective give a bound.
+        The solver's claim is not used: any prices that reproduce the objective give a bound.
         """
         size = np.abs(prices)
-        room = np.where(prices > 0, self.up, self.down)
-        # rounding against an infinite room would make every bound infinite
-        counts = (size > NO_PRICE * self._scale) | ((size > 0) & np.isfinite(room))
-        return np.bincount(group[counts], size[counts] * room[counts], n_groups).astype(np.float64)
+        slack = np.where(prices > 0, self.up, self.down)
+        # rounding errors times infinite slack would make every bound infinite
+        counts = (size > NO_PRICE * self._scale) | ((size > 0) & np.isfinite(slack))
+        return np.bincount(group[counts], size[counts] * slack[counts], n_groups).astype(np.float64)
 
 
 class AttackerProgram(MovementProgram):
@@ -211,31 +213,31 @@ class AttackerProgram(MovementProgram):
     def __init__(self, reduction: Reduction, down: FloatArray, up: FloatArray, *, unit: float = 1.0) -> None:
         self.reduction, self.space = reduction, reduction.space
         self.ratio, self.variable = reduction.ratio, self.space.variable_of
-        super().__init__(self.space.relations, self.space.basis, *self._least_room(down, up), unit=unit)
+        super().__init__(self.space.relations, self.space.basis, *self._compute_least_slack(down, up), unit=unit)
 
-    def _least_room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Room of each variable: the least of its members'."""
+    def _compute_least_slack(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the slack of each variable: the least of its members'."""
         self.cell_down, self.cell_up = down, up
-        self._below, self._above = self.space.member_room(down, up)
-        return self.space.least(self._below), self.space.least(self._above)
+        self._below, self._above = self.space.compute_member_slack(down, up)
+        return self.space.compute_least(self._below), self.space.compute_least(self._above)
 
     def set_room(self, down: FloatArray, up: FloatArray) -> None:
         """Change how far every cell can move."""
-        super().set_room(*self._least_room(down, up))
+        super().set_room(*self._compute_least_slack(down, up))
 
-    def multipliers(self, push: Push) -> tuple[FloatArray, FloatArray]:
-        """Return ``alpha`` and ``beta`` per cell: whatever the solver did, weak duality holds for them.
+    def compute_multipliers(self, push: Push) -> tuple[FloatArray, FloatArray]:
+        """Return ``alpha`` and ``beta`` per cell: weak duality holds for them even if the solver failed.
 
         They are computed from the relations' duals alone (salazar2004 section 3.1): for every
         movement z in the null space the objective equals ``(alpha - beta) z``, hence is at most
-        ``alpha up + beta down``. A variable's multiplier goes to the member that leaves it least room.
+        ``alpha up + beta down``. A variable's multiplier goes to the member with the least slack.
         """
         prices = np.where(np.abs(push.prices) < NO_PRICE * self._scale, 0.0, push.prices)
         alpha, beta = np.zeros(len(self.variable)), np.zeros(len(self.variable))
         member, ratio, _ = self.space.sorted_members
         owner = self.variable[member]
-        for sign, room, least in ((1, self._above, self.up), (-1, self._below, self.down)):
-            tightest = np.flatnonzero(room == least[owner])
+        for sign, slack, least in ((1, self._above, self.up), (-1, self._below, self.down)):
+            tightest = np.flatnonzero(slack == least[owner])
             _, first = np.unique(owner[tightest], return_index=True)
             k = tightest[first]  # one member per variable
             k = k[sign * prices[owner[k]] > 0]
@@ -245,6 +247,6 @@ class AttackerProgram(MovementProgram):
         return alpha, beta
 
     def bound(self, alpha: FloatArray, beta: FloatArray) -> float:
-        """Proven upper bound of the objective: ``alpha up + beta down``."""
+        """Return the proven upper bound of the objective: ``alpha up + beta down``."""
         used_up, used_down = alpha > 0, beta > 0
         return float(alpha[used_up] @ self.cell_up[used_up] + beta[used_down] @ self.cell_down[used_down])

@@ -1,4 +1,4 @@
-"""Sparse Cholesky: the pattern is analysed once, factored as often as its numbers change."""
+"""Sparse Cholesky: the pattern is analysed once, and factored whenever its numbers change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TINY = 1e-14
 """Share of its diagonal entry below which a pivot is raised."""
 
 _DISSECT = 2e8
-"""Operations from which on nested dissection, some 30 ms, may pay: ninenew takes a third of them then."""
+"""Operations from which nested dissection (some 30 ms) may pay: ninenew then needs a third of them."""
 
 
 class SparseCholesky:
@@ -38,11 +38,11 @@ class SparseCholesky:
         row = np.repeat(np.arange(n), np.diff(lower.indptr))
         off = row != column
         i, j = np.concatenate([row[off], column[off]]), np.concatenate([column[off], row[off]])
-        neighbours = _triangle_pointers(i, n), j[np.argsort(i, kind="stable")]
+        neighbours = _compute_row_pointers(i, n), j[np.argsort(i, kind="stable")]
         best = _Analysis(minimum_degree(*neighbours), row, column)
         if best.flops > _DISSECT:
             best = min(
-                best, *(_Analysis(o, row, column) for o in _dissection_orders(*neighbours)), key=lambda a: a.flops
+                best, *(_Analysis(o, row, column) for o in _order_by_dissection(*neighbours)), key=lambda a: a.flops
             )
         self.order = best.order
         indptr, indices, self._from = best.rows
@@ -52,7 +52,7 @@ class SparseCholesky:
     def factor(self, data: FloatArray) -> int:
         """Factor the matrix with these entries, in the order of the pattern.
 
-        Returns how many pivots were tiny and have been raised, which leaves those unknowns at 0.
+        Returns the number of tiny pivots that were raised, which leaves those unknowns at 0.
         """
         return self._factor.factorize(data[self._from], _TINY)
 
@@ -66,19 +66,19 @@ class SparseCholesky:
 
 
 class _Analysis:
-    """What an order makes of a pattern: its elimination tree in postorder, and the size of each column."""
+    """Elimination tree of a pattern in a given order, in postorder, and the size of each column."""
 
     def __init__(self, order: IntArray, row: IntArray, column: IntArray) -> None:
-        tree = core.elimination_tree(*_strict_triangle(*_permuted_triangle(order, row, column)[:2]))
+        tree = core.elimination_tree(*_drop_diagonal(*_permute_triangle(order, row, column)[:2]))
         self.order = order[core.postorder(tree)]
-        self.rows = _permuted_triangle(self.order, row, column)
-        pattern = _strict_triangle(*self.rows[:2])
+        self.rows = _permute_triangle(self.order, row, column)
+        pattern = _drop_diagonal(*self.rows[:2])
         self.tree = core.elimination_tree(*pattern)
         self.counts = core.column_counts(*pattern, self.tree)
         self.flops = float(((self.counts + 1.0) ** 2).sum())
 
 
-def _dissection_orders(indptr: IntArray, indices: IntArray) -> list[IntArray]:
+def _order_by_dissection(indptr: IntArray, indices: IntArray) -> list[IntArray]:
     """Return the order by nested dissection (METIS), where its library is installed."""
     try:
         import pymetis
@@ -88,22 +88,22 @@ def _dissection_orders(indptr: IntArray, indices: IntArray) -> list[IntArray]:
     return [np.asarray(order, np.int64)]
 
 
-def _triangle_pointers(row: IntArray, n: int) -> IntArray:
+def _compute_row_pointers(row: IntArray, n: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
 
 
-def _permuted_triangle(order: IntArray, row: IntArray, column: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows of the lower triangle in a new order, diagonal last, and which entry each comes from."""
+def _permute_triangle(order: IntArray, row: IntArray, column: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the rows of the lower triangle in a new order, diagonal last, and the original place of each entry."""
     n = len(order)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     i, j = np.maximum(rank[row], rank[column]), np.minimum(rank[row], rank[column])
     place = np.lexsort((j, i))
-    return _triangle_pointers(i, n), j[place], place
+    return _compute_row_pointers(i, n), j[place], place
 
 
-def _strict_triangle(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
-    """Pattern without the diagonal, which ends each row."""
+def _drop_diagonal(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the pattern without the diagonal, which ends each row."""
     keep = np.ones(len(indices), bool)
     keep[indptr[1:] - 1] = False
     return indptr - np.arange(len(indptr)), indices[keep]

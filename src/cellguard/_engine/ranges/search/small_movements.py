@@ -1,7 +1,7 @@
-"""Feasible movements of a few variables each: what an attacker must hold possible, seen without a large program.
+"""Feasible movements of a few variables each: tables that an attacker cannot exclude, found without a large program.
 
-Where much is uncertain, as in a rounded table, a cell can move together with the sums that contain it
-and nothing else. Such movements are columns of the null space. Up and down they cancel in the sums, so
+Where much is uncertain, as in a rounded table, a cell can move together with only the sums that contain
+it. Such movements are columns of the null space. Up and down they cancel in the sums, so
 that thousands fit into one movement; a cell whose column is blocked gets a program over the columns
 around it.
 """
@@ -19,7 +19,7 @@ __all__ = ["SmallMovements"]
 
 
 _AROUND = (8, 60, 300)
-"""Columns in the program around a variable, when fewer did not suffice."""
+"""Number of columns in the program around a variable, when fewer did not suffice."""
 
 
 class SmallMovements:
@@ -39,8 +39,8 @@ class SmallMovements:
         self.length = np.diff(self.by_column.indptr)
         self.rng = np.random.default_rng(0)
 
-    def piled_up(self, wanted: list[tuple[int, IntArray, FloatArray]]) -> FloatArray:
-        """Return one movement in which many variables reach what is wanted: (side, variables, levels) each."""
+    def combine_movements(self, wanted: list[tuple[int, IntArray, FloatArray]]) -> FloatArray:
+        """Return one movement in which many variables reach their levels: (side, variables, levels) each."""
         from cellguard._core.pile import pile_up
 
         column, amount = [np.zeros(0, np.int64)], [np.zeros(0)]
@@ -59,9 +59,9 @@ class SmallMovements:
             columns[order], amounts[order], self.down, self.up,
         )  # fmt: skip
 
-    def around(self, variable: int, side: int, level: float) -> FloatArray | None:
+    def find_around(self, variable: int, side: int, level: float) -> FloatArray | None:
         """Return a movement in which a variable goes to its level, or as far as the columns around it allow."""
-        columns = self._shortest(np.array([variable]), _AROUND[0])
+        columns = self._select_shortest_columns(np.array([variable]), _AROUND[0])
         movement = None
         for size in _AROUND:
             sub = csr_array(self.by_column[:, columns])
@@ -75,7 +75,7 @@ class SmallMovements:
             limits = (-down, far) if side > 0 else (-far, up)
             cost = side * csr_array(N[[place]]).toarray()[0]
             found = LinearProgram(LinearModel(N, *limits, -free, free, cost)).solve(
-                maximize=True, time_limit_s=self.deadline.at_least()
+                maximize=True, time_limit_s=self.deadline.get_seconds_at_least()
             )
             if found.status is not SolveStatus.OPTIMAL:
                 return movement
@@ -85,10 +85,10 @@ class SmallMovements:
             if side * v[place] >= level * (1 - 1e-9):
                 return movement
             blocked = touched[(v <= -down * (1 - 1e-9)) | (v >= up * (1 - 1e-9))]
-            columns = np.unique(np.concatenate([columns, self._shortest(blocked, size)]))
+            columns = np.unique(np.concatenate([columns, self._select_shortest_columns(blocked, size)]))
         return movement
 
-    def _shortest(self, variables: IntArray, most: int) -> IntArray:
+    def _select_shortest_columns(self, variables: IntArray, most: int) -> IntArray:
         """Return the shortest columns that move some of the variables."""
         columns = np.unique(csr_array(self.by_variable[variables]).indices).astype(np.int64)
         return np.sort(columns[np.argsort(self.length[columns], kind="stable")[:most]])

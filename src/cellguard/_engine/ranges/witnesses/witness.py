@@ -1,8 +1,8 @@
-"""Witnesses made exact: a solver's movement becomes integers that satisfy every relation and every bound.
+"""Exact witnesses: turn a solver's movement into integers that satisfy every relation and every bound.
 
 A floating-point solution satisfies nothing exactly. Its free parameters are rounded to a grid of
-fractions, all other cells follow from them by integer arithmetic, and where a bound is then missed by
-a hair the movement is pulled towards the true table. The result needs no tolerance to be checked.
+fractions, and all other cells follow by integer arithmetic. If a bound is then missed by
+a tiny amount, the movement is pulled towards the true table. The result can be checked without a tolerance.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.exact_fractions import Solved, movement_in_fractions
+from cellguard._engine.ranges.witnesses.exact_fractions import Solved, make_movement_exact
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["ExactMovements", "Inexact", "refine_witnesses", "witnesses_made_exact"]
+__all__ = ["ExactMovements", "Inexact", "make_witnesses_exact", "refine_witnesses"]
 
 
 _FINE = (720720, 27720, 2520, 60, 1)
 """Vertices of tables are mostly whole or have small denominators: these grids hold them exactly."""
 _LARGEST = 2.0**51
-"""Numerators stay below this, so that floating point still tells neighbours apart."""
+"""Numerators stay below this, so that floating point still distinguishes neighbours."""
 _COARSE = 10**6
-"""A parameter that may only move in steps of so many units is left to fractions."""
+"""A parameter that may only move in steps of more than this many units is left to fractions."""
 _HUGE = np.int64(4_000_000_000_000_000_000)
 
 
@@ -42,30 +42,37 @@ class ExactMovements:
     denominator: IntArray
     """One per cell."""
     careful: Mapping[int, Mapping[int, Fraction]] = field(default_factory=dict)
-    """Movements that whole numbers of limited length cannot hold: by row, then by cell."""
+    """Movements that integers of limited length cannot hold: by row, then by cell."""
 
-    def as_floats(self) -> csr_array:
+    def convert_to_floats(self) -> csr_array:
         """Return the nearest floating-point movements."""
         k = self.numerators
         plain = csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
         where = [(row, cell, float(m)) for row, moved in self.careful.items() for cell, m in moved.items()]
-        if not where:  # none, or none that moves anything
+        if not where:  # none, or none that moves a cell
             return plain
         rows, cells, values = (np.array(x) for x in zip(*where, strict=True))
         return csr_array(plain + csr_array((values, (rows, cells)), shape=k.shape))
 
-    def with_more(self, other: ExactMovements) -> ExactMovements:
-        """Return these movements and, after them, others whose fractions may be of another kind."""
+    def append_movements(self, other: ExactMovements) -> ExactMovements:
+        """Return these movements followed by others, whose fractions may be of another kind."""
         n = self.numerators.shape[0]
+        scaled = _scale_numerators(other, self.denominator)
+        if scaled is not None:
+            return ExactMovements(
+                numerators=csr_array(vstack([self.numerators, scaled])),
+                denominator=self.denominator,
+                careful={**self.careful, **{n + row: moved for row, moved in other.careful.items()}},
+            )
         more = csr_array(other.numerators.shape, dtype=np.int64)
-        careful = {n + row: other.row(row) for row in range(other.numerators.shape[0])}
+        careful = {n + row: other.get_row(row) for row in range(other.numerators.shape[0])}
         return ExactMovements(
             numerators=csr_array(vstack([self.numerators, more])),
             denominator=self.denominator,
             careful={**self.careful, **careful},
         )
 
-    def row(self, number: int) -> dict[int, Fraction]:
+    def get_row(self, number: int) -> dict[int, Fraction]:
         """Return one movement, by cell."""
         k = self.numerators
         span = slice(k.indptr[number], k.indptr[number + 1])
@@ -74,29 +81,38 @@ class ExactMovements:
         return {i: Fraction(n, d) for i, n, d in triples if n} | dict(self.careful.get(number, {}))
 
 
+def _scale_numerators(movements: ExactMovements, denominator: IntArray) -> csr_array | None:
+    """Return whole numerators of movements over other denominators; None if some are not whole, or too large."""
+    k = movements.numerators
+    factor, rest = np.divmod(denominator[k.indices], movements.denominator[k.indices])
+    if rest.any() or (np.abs(k.data).astype(np.float64) * factor >= float(_HUGE)).any():
+        return None
+    return csr_array((k.data * factor, k.indices, k.indptr), shape=k.shape)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inexact:
-    """Movements from a solver that are to be made exact, and what they must respect."""
+    """Movements from a solver to be made exact, and the bounds they must respect."""
 
     reduction: Reduction
     """Of the relations, with the free cells of the movements."""
     movements: csr_array
     """One row each."""
     lo: FloatArray
-    """Interval of each cell; decimal numbers, taken as they are printed."""
+    """Interval of each cell; decimal numbers, taken exactly as printed."""
     hi: FloatArray
     point: FloatArray
     """The table that moves."""
     component: IntArray
     """Of each cell; movements of different components are independent."""
     held: BoolArray | None = None
-    """Cells that must stand still exactly in every movement in which they do not move: somebody knows them."""
+    """Cells that must stay exactly fixed wherever they do not move: some attacker knows them."""
 
 
-def witnesses_made_exact(given: Inexact, deadline: Deadline = NEVER) -> ExactMovements:
-    """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
+def make_witnesses_exact(given: Inexact, deadline: Deadline = NEVER) -> ExactMovements:
+    """Make movements exact, component by component; replace those that cannot be by no movement.
 
-    After the deadline movements are replaced by none.
+    After the deadline, all are replaced by no movement.
     """
     reduction, movements, point = given.reduction, given.movements, given.point
     lo, hi, component, held = given.lo, given.hi, given.component, given.held
@@ -106,16 +122,16 @@ def witnesses_made_exact(given: Inexact, deadline: Deadline = NEVER) -> ExactMov
     largest = np.zeros(n_components)
     size = abs(movements)
     np.maximum.at(largest, components[size.indices], size.data)
-    denominator = np.array([_denominator_of_witness(m) for m in largest.tolist()], np.int64)[components]
+    denominator = np.array([_choose_denominator(m) for m in largest.tolist()], np.int64)[components]
     cells = np.unique(movements.indices)
     below, above = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    below[cells], above[cells] = _room_of_witness(lo[cells], hi[cells], point[cells], denominator[cells])
-    T = _whole_relations_of_witness(reduction.relations)
+    below[cells], above[cells] = _compute_whole_slack(lo[cells], hi[cells], point[cells], denominator[cells])
+    T = _scale_relations_to_whole(reduction.relations)
     if T is None or movements.shape[0] == 0:
         return ExactMovements(numerators=csr_array(movements.shape, dtype=np.int64), denominator=denominator)
     maker = _Maker(T=T, denominator=denominator, below=below, above=above, components=components)
     basis = _Basis.of(reduction)
-    # aliases move together: one of them stands for all
+    # aliases move together: one of them represents all
     held = np.zeros(n, bool) if held is None else held
     held_cells = np.unique(reduction.alias[held & (component >= 0)])
     exact, rest = maker.make_all(movements, basis, held_cells)
@@ -125,10 +141,10 @@ def witnesses_made_exact(given: Inexact, deadline: Deadline = NEVER) -> ExactMov
             break
         z = movements[[i]].toarray()[0]
         rows[i] = csr_array(maker.make(z, basis, held_cells[z[held_cells] == 0])[None, :])
-    return ExactMovements(numerators=_with_witness_rows(exact, rows), denominator=denominator)
+    return ExactMovements(numerators=_replace_empty_rows(exact, rows), denominator=denominator)
 
 
-def _with_witness_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
+def _replace_empty_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
     """Return a matrix with some empty rows replaced."""
     if not rows:
         return matrix
@@ -150,17 +166,17 @@ def refine_witnesses(
             break
         if given.held is not None:
             mine = mine[(z[mine] != 0) | ~given.held[mine]]
-        if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
+        if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: their factors serve other rows too
             mine = mine[z[mine] != 0]
         box = given.lo[mine], given.hi[mine], given.point[mine]
-        found = movement_in_fractions(given.reduction.relations, mine, z[mine], box, memory)
+        found = make_movement_exact(given.reduction.relations, mine, z[mine], box, memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}
             numerators[row, own] = 0
     return ExactMovements(numerators=csr_array(numerators), denominator=exact.denominator, careful=careful)
 
 
-def _denominator_of_witness(largest: float) -> int:
+def _choose_denominator(largest: float) -> int:
     """Choose the denominator of a component whose largest movement is given."""
     fine = next((f for f in _FINE if largest * f < _LARGEST), 1)
     while fine < 10**14 and largest * fine * 10 < _LARGEST:
@@ -168,14 +184,16 @@ def _denominator_of_witness(largest: float) -> int:
     return fine
 
 
-def _room_of_witness(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
-    """Room below and above in whole units, rounded inward: exact for decimal numbers as they are printed."""
-    digits = next((q for q in range(10) if all(_range_witness_has_digits(x, q) for x in (lo, hi, point))), None)
+def _compute_whole_slack(
+    lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the slack below and above in whole units, rounded inward: exact for decimal numbers as printed."""
+    digits = next((q for q in range(10) if all(_has_at_most_digits(x, q) for x in (lo, hi, point))), None)
     if digits is None:
-        return _fraction_room(lo, point, unit, -1), _fraction_room(hi, point, unit, 1)
+        return _compute_fraction_slack(lo, point, unit, -1), _compute_fraction_slack(hi, point, unit, 1)
     scale = 10.0**digits
 
-    def room(difference: FloatArray) -> IntArray:
+    def count_units(difference: FloatArray) -> IntArray:
         far = ~(difference * unit / scale < float(_HUGE) / 2)
         steps = np.where(far, 0.0, difference).astype(np.int64)
         whole, rest = np.divmod(unit, 10**digits)  # steps * unit / scale without overflow
@@ -183,11 +201,13 @@ def _room_of_witness(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: In
 
     at = np.rint(point * scale)
     with np.errstate(invalid="ignore"):
-        return np.maximum(room(at - np.rint(lo * scale)), 0), np.maximum(room(np.rint(hi * scale) - at), 0)
+        return np.maximum(count_units(at - np.rint(lo * scale)), 0), np.maximum(
+            count_units(np.rint(hi * scale) - at), 0
+        )
 
 
-def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int) -> IntArray:
-    """Room on one side in whole units, by fractions: for numbers with many digits."""
+def _compute_fraction_slack(end: FloatArray, point: FloatArray, unit: IntArray, sign: int) -> IntArray:
+    """Return the slack on one side in whole units, by fractions: for numbers with many digits."""
     steps = [
         int(sign * (Fraction(repr(e)) - Fraction(repr(p))) * u) if np.isfinite(e) else int(_HUGE)
         for e, p, u in zip(end.tolist(), point.tolist(), unit.tolist(), strict=True)
@@ -195,14 +215,14 @@ def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int
     return np.array([min(max(k, 0), int(_HUGE)) for k in steps], np.int64)
 
 
-def _range_witness_has_digits(x: FloatArray, digits: int) -> bool:
-    """Whether the finite numbers are decimals with at most so many digits after the point."""
+def _has_at_most_digits(x: FloatArray, digits: int) -> bool:
+    """Return whether the finite numbers are decimals with at most `digits` digits after the point."""
     x = x[np.isfinite(x)]
     scaled = np.rint(x * 10.0**digits)
     return bool((np.abs(scaled) < 2.0**52).all() and (scaled / 10.0**digits == x).all())
 
 
-def _whole_relations_of_witness(T: csr_array) -> csr_array | None:
+def _scale_relations_to_whole(T: csr_array) -> csr_array | None:
     """Return the relations multiplied so that every coefficient is whole, or None."""
     for digits in range(7):
         scaled = T.data * 10.0**digits
@@ -231,23 +251,23 @@ class _Basis:
             values, where = np.unique(np.round(data[broken], 9), return_inverse=True)
             parts = [Fraction(v).limit_denominator(1000).denominator for v in values.tolist()]
             for j, d in zip(N.indices[broken].tolist(), (parts[k] for k in where.tolist()), strict=True):
-                denominator[j] = min(lcm(int(denominator[j]), d), _COARSE)  # lcm with it stays beyond it
+                denominator[j] = min(lcm(int(denominator[j]), d), _COARSE)  # further multiples stay above the limit
             data = np.where(denominator[N.indices] < _COARSE, data * denominator[N.indices], 0.0)
         whole = csr_array((np.rint(data).astype(np.int64), N.indices, N.indptr), shape=N.shape)
         return cls(parameters=reduction.parameters, numerators=whole, denominator=denominator)
 
     def complete(self, z: FloatArray, hold: _Hold | None = None) -> IntArray:
-        """Round the parameters of a movement, in units, and let all other cells follow."""
+        """Round the parameters of a movement, in units, and compute all other cells."""
         steps = np.rint(z[self.parameters] / self.denominator).astype(np.int64)
-        return np.asarray(self.numerators @ (steps if hold is None else hold.corrected(steps)))
+        return np.asarray(self.numerators @ (steps if hold is None else hold.correct_parameters(steps)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Hold:
-    """Cells that must not move: rounding the parameters moves them by a few units, a few other units take that back."""
+    """Cells that must not move: rounding moves them by a few units, which other parameters then undo."""
 
     rows: csr_array
-    """Of the basis, for the cells that are held."""
+    """Of the basis, for the held cells."""
     chosen: IntArray
     """A parameter for each of them."""
     factors: Any
@@ -255,11 +275,12 @@ class _Hold:
 
     @classmethod
     def of(cls, basis: _Basis, cells: IntArray) -> _Hold | None:
-        """Choose parameters that few of the held cells depend on; None when there are none, or too few."""
+        """Choose parameters on which few of the held cells depend; None when there are none, or too few."""
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
         from scipy.sparse.linalg import splu
 
         rows = csr_array(basis.numerators[cells])
+        rows.eliminate_zeros()  # relations with general coefficients leave some
         rows = csr_array(rows[np.flatnonzero(np.diff(rows.indptr))])
         if not rows.shape[0]:
             return None
@@ -273,8 +294,8 @@ class _Hold:
             return None
         return cls(rows=rows, chosen=chosen.astype(np.int64), factors=factors)
 
-    def corrected(self, steps: IntArray) -> IntArray:
-        """Return the parameters changed so that the cells stand still, if whole numbers can do that."""
+    def correct_parameters(self, steps: IntArray) -> IntArray:
+        """Return the parameters corrected so that the held cells do not move, if whole numbers allow it."""
         change = self.factors.solve(-(self.rows @ steps).astype(np.float64))
         if not (np.abs(change) < _LARGEST).all():
             return steps
@@ -292,7 +313,7 @@ class _Maker:
     components: IntArray
 
     def make_all(self, movements: csr_array, basis: _Basis, held: IntArray) -> tuple[csr_array, IntArray]:
-        """Make movements exact that rounding alone makes so; return them, and which rows it does not."""
+        """Make movements exact by rounding alone; return them, and the rows for which it fails."""
         z = movements.data * self.denominator[movements.indices]
         huge = np.abs(z) >= 2 * _LARGEST
         rows = np.repeat(np.arange(movements.shape[0]), np.diff(movements.indptr))
@@ -310,28 +331,28 @@ class _Maker:
         wrong = csr_array(k @ self.T.T)
         wrong.eliminate_zeros()
         bad[np.diff(wrong.indptr) > 0] = True
-        bad[self._stirred(k, movements, held)] = True
+        bad[self._find_disturbed_rows(k, movements, held)] = True
         k.data[bad[at]] = 0
         k.eliminate_zeros()
         return k, np.flatnonzero(bad)
 
     @staticmethod
-    def _stirred(k: csr_array, movements: csr_array, held: IntArray) -> IntArray:
-        """Return the rows in which a cell moves that is held and did not move before."""
+    def _find_disturbed_rows(k: csr_array, movements: csr_array, held: IntArray) -> IntArray:
+        """Return the rows in which a held cell moves that did not move before."""
         after, before = (csr_array((m.data != 0, m.indices, m.indptr), shape=m.shape)[:, held] for m in (k, movements))
         more = csr_array(after.astype(np.int8) - after.multiply(before).astype(np.int8))
         more.eliminate_zeros()
         return np.flatnonzero(np.diff(more.indptr))
 
     def make(self, movement: FloatArray, basis: _Basis, held: IntArray) -> IntArray:
-        """Make one movement exact; components that resist stay where they are, and so do all cells that are held."""
+        """Make one movement exact; components for which this fails, and all held cells, stay fixed."""
         z = movement * self.denominator
         z = np.where(np.abs(z) < 2 * _LARGEST, z, 0.0)
         k, bad = self._pull(z, basis)
-        if k[held].any():  # what rounding moved is taken back; mostly it moves none of them
+        if k[held].any():  # undo what rounding moved; mostly it moves none of them
             k, bad = self._pull(z, basis, _Hold.of(basis, held))
         bad[self.components[held[k[held] != 0]]] = True
-        if bad.any():  # a cell at an end without room: what the solver calls zero must be zero
+        if bad.any():  # a cell at an end without slack: what the solver calls zero must be zero
             retry = bad[self.components]
             largest = np.zeros(len(bad))
             np.maximum.at(largest, self.components, np.abs(z))

@@ -1,14 +1,14 @@
 """How far cells can move when the unpublished cross of linked tables is not negative.
 
-Tables of region by activity, activity by size and region by size are margins of one table of all three. Somebody who
-knows that nothing in it is negative holds only those margins possible that such a cross has: more than the relations
-between the tables say, and much more where published cells are nearly empty. So a movement of published cells counts
-only with a movement of the cross behind it.
+Tables of region by activity, activity by size and region by size are margins of one table of all three. An attacker
+who knows that nothing in it is negative can exclude margins that no such cross has. That tells more than the relations
+between the tables, and much more where published cells are nearly empty. So a movement of published cells counts
+only with a matching movement of the cross.
 
-The true cross is not needed. Any x >= 0 with the true margins will do to begin with: what is possible is convex, and
-does not depend on where one stands in it. Fitting margin after margin to ones (iterative proportional fitting) finds
-the x farthest from all zeros in a few sweeps. Most cells reach their levels by movements that spread over everything by
-its size, which are one linear system; each of the others has a program, and what one shows of other cells counts too.
+The true cross is not needed. Any x >= 0 with the true margins will do as a start: the feasible set is convex, and
+does not depend on the start. Iterative proportional fitting, from a cross of ones, finds the x farthest from all
+zeros in a few sweeps. Most cells reach their levels by movements that spread over all cells by size, which take one
+linear system. Each of the others has a program, and its movement counts for other cells too.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FITS = 1e-11
 _DENSE = 4_000
 """Relations beyond which a dense factorization takes too long."""
 _SMALL = 1e-2
-"""Movements in units of the typical value below which a program's tolerance is no longer told from them."""
+"""Movements, in units of the typical value, below which they are lost in a program's tolerance."""
 _FAR = 100.0
-"""A program goes at most so many times as far as it is asked to."""
+"""A program goes at most this many times as far as required."""
 _REACHED = 1 - 1e-7
 """Share of a movement that counts as the whole."""
 
@@ -62,12 +62,10 @@ class CrossReach:
     ) -> list[CrossReach]:
         """Return it for the values of a table: for as many crosses at a time as one program takes.
 
-        What is the margins of nothing is left out: nobody concludes anything from it. Where that was not settled in
+        A cross that no margins fit is left out: no attacker can conclude anything from it. If this was not settled in
         time, nothing is shown.
         """
-        fitted = [
-            (cross, x) for cross in crosses if (x := _fitted_for_cross_reach(cross, values, deadline)) is not None
-        ]
+        fitted = [(cross, x) for cross in crosses if (x := _fit_inner_point(cross, values, deadline)) is not None]
         groups: list[list[tuple[IntArray, FloatArray]]] = []
         for one in fitted:
             if not groups or sum(len(x) for _, x in groups[-1]) + len(one[1]) > MOST_IN_PROGRAMS:
@@ -78,11 +76,11 @@ class CrossReach:
             for group in groups
         ]
 
-    def shown(
+    def find_shown(
         self, cells: IntArray, asked: tuple[FloatArray, FloatArray], bounds: tuple[FloatArray, FloatArray],
         deadline: Deadline,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-        """Return how far each cell is shown to go down and up, at least; as far as asked, where that is possible.
+        """Return lower limits of how far each cell can go down and up; as far as required, if possible.
 
         Parameters
         ----------
@@ -93,7 +91,7 @@ class CrossReach:
         bounds
             Least and largest movement of every cell.
         deadline
-            When to stop; what was not shown until then is not.
+            When to stop; levels not shown by then stay open.
         """
         if not np.isfinite(self.x).all():
             return np.zeros(len(cells)), np.zeros(len(cells))
@@ -108,23 +106,23 @@ class CrossReach:
                 if furthest[side, cell] >= _REACHED * need[side, cell] or deadline.passed:
                     continue
                 program = program or LinearProgram(LinearModel(self.A, 0.0, 0.0, low, high), WARM)
-                one, far = np.array([cell]), _FAR * need[side, cell]  # where nothing else stops it
+                one, far = np.array([cell]), _FAR * need[side, cell]  # where no bound stops it
                 program.set_bounds(one, np.maximum(low[one], -far), np.minimum(high[one], far))
                 program.set_costs(one, np.array([-sign]))
-                found = program.solve(time_limit_s=deadline.at_least(), duals=False)
+                found = program.solve(time_limit_s=deadline.get_seconds_at_least(), duals=False)
                 program.set_bounds(one, low[one], high[one])
                 program.set_costs(one, np.zeros(1))
-                if self._holds(found.x, low, high):
+                if self._is_valid_movement(found.x, low, high):
                     furthest = np.maximum(furthest, [-found.x[: self.n], found.x[: self.n]])
         return furthest[0, cells] * self.unit, furthest[1, cells] * self.unit
 
     def _spread(
         self, cells: IntArray, need: FloatArray, bounds: tuple[FloatArray, FloatArray], deadline: Deadline
     ) -> FloatArray:
-        """Return how far cells go, down and up, by movements that spread over everything by its size.
+        """Return how far cells go, down and up, by movements that spread over all cells by size.
 
         The least sum of squares of relative movements is one linear system, the same for every cell; most cells
-        reach their levels so, since nothing must move by more than it is.
+        reach their levels this way, since no cell must move by more than its value.
         """
         low, high = bounds
         furthest = np.zeros((2, self.n))
@@ -139,7 +137,7 @@ class CrossReach:
         G[np.diag_indices(len(G))] += 1e-12 * max(float(np.diag(G).max(initial=0.0)), 1e-300)
         try:
             factor = cho_factor(G, check_finite=False)
-        except LinAlgError:  # sizes too different for it: programs show what can be shown
+        except LinAlgError:  # sizes too different for it: programs take over
             return furthest
         place = np.full(self.A.shape[1], -1, np.int64)
         place[free] = np.arange(len(free))
@@ -157,23 +155,23 @@ class CrossReach:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     steps = np.where(move > 0, high / move, np.where(move < 0, low / move, np.inf))
                 move *= min(float(steps.min()), need[side, cell])
-                if self._holds(move, low, high):
+                if self._is_valid_movement(move, low, high):
                     furthest = np.maximum(furthest, [-move[: self.n], move[: self.n]])
         return furthest
 
-    def _holds(self, x: FloatArray, low: FloatArray, high: FloatArray) -> bool:
-        """Whether a movement satisfies relations and bounds, and leaves nothing negative, whatever the solver says."""
+    def _is_valid_movement(self, x: FloatArray, low: FloatArray, high: FloatArray) -> bool:
+        """Check that a movement satisfies relations and bounds and leaves nothing negative; do not trust the solver."""
         if not np.isfinite(x).all():
             return False
         slack = 1e-7 * np.maximum(_SMALL, abs(self.A) @ np.abs(x))
         inside = (x >= low - 1e-7 * (_SMALL + np.abs(x))) & (x <= high + 1e-7 * (_SMALL + np.abs(x)))
         return bool(inside.all() and (np.abs(self.A @ x) <= slack).all())
 
-    def cheapest(
+    def find_cheapest(
         self, cell: int, by: float, free: BoolArray, prices: FloatArray, bounds: tuple[FloatArray, FloatArray],
         deadline: Deadline,
     ) -> BoolArray | None:  # fmt: skip
-        """Return which cells move when one moves by so much, at the least price of those that are not free; or None.
+        """Return which cells move when one moves by this much, at the least cost of those that are not free; or None.
 
         `bounds` are the least and the largest movement of every cell if it may move.
         """
@@ -183,7 +181,7 @@ class CrossReach:
         low, high = bounds[0] / self.unit, bounds[1] / self.unit
         low[cell] = high[cell] = by / self.unit
         k, m = len(paid), len(self.x)
-        # what a cell that costs moves by, up and down
+        # movement of each cell that costs, up and down
         split = csr_array((np.ones(k), (np.arange(k), paid)), shape=(k, self.n + m))
         eye = csr_array((np.ones(k), (np.arange(k), np.arange(k))), shape=(k, k))
         A = vstack([hstack([self.A, csr_array((self.A.shape[0], 2 * k))]), hstack([split, -eye, eye])])
@@ -193,18 +191,20 @@ class CrossReach:
         lower = np.concatenate([low, -self.x, np.zeros(2 * k)])
         upper = np.concatenate([high, np.full(m + 2 * k, np.inf)])
         found = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, price), ONCE).solve(
-            time_limit_s=deadline.at_least(), duals=False
+            time_limit_s=deadline.get_seconds_at_least(), duals=False
         )
-        if not found.optimal or not self._holds(found.x[: self.n + m], lower[: self.n + m], upper[: self.n + m]):
+        if not found.optimal or not self._is_valid_movement(
+            found.x[: self.n + m], lower[: self.n + m], upper[: self.n + m]
+        ):
             return None
         moved = np.abs(found.x[: self.n]) > 1e-9 * np.maximum(1.0, np.abs(by) / self.unit)
         return np.asarray(moved & ~free)
 
 
-def _fitted_for_cross_reach(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
-    """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit.
+def _fit_inner_point(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
+    """Return a cross that has the true margins and is as far from zero as possible; None if none fits.
 
-    NaN where neither was found in time.
+    The cross is NaN if neither was found in time.
     """
     x = np.ones(len(cross))
     n = len(values)
@@ -222,11 +222,11 @@ def _fitted_for_cross_reach(cross: IntArray, values: FloatArray, deadline: Deadl
                 return x
             if deadline.passed:
                 break
-    return _cross_reach_fitted_by_program(cross, values, deadline)
+    return _fit_by_program(cross, values, deadline)
 
 
-def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
-    """Return numbers of a cross that have the true margins, by a linear program: where much must be zero."""
+def _fit_by_program(cross: IntArray, values: FloatArray, deadline: Deadline) -> FloatArray | None:
+    """Return a cross that has the true margins, by a linear program: for crosses in which much must be zero."""
     cells = np.unique(cross)
     unit = max(float(np.median(np.abs(values[cells]))), 1e-300)
     rows = np.searchsorted(cells, cross.ravel())
@@ -235,8 +235,8 @@ def _cross_reach_fitted_by_program(cross: IntArray, values: FloatArray, deadline
     )
     side = values[cells] / unit
     model = LinearModel(A, side, side, np.zeros(len(cross)), np.full(len(cross), np.inf))
-    found = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
+    found = LinearProgram(model, ONCE).solve(time_limit_s=deadline.get_seconds_at_least(), duals=False)
     if found.status is SolveStatus.INFEASIBLE:
         return None
-    settled = found.optimal and model.holds(found.x)
+    settled = found.optimal and model.is_satisfied_by(found.x)
     return np.maximum(found.x, 0.0) * unit if settled else np.full(len(cross), np.nan)

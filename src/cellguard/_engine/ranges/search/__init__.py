@@ -1,0 +1,1 @@
+"""Searching for the ends of ranges."""

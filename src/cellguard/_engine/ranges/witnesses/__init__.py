@@ -1,0 +1,1 @@
+"""Movements that prove ranges, made exact."""
