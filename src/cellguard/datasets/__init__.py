@@ -1,0 +1,1 @@
+"""Example tables, generated tables and the demonstration survey."""

@@ -1,0 +1,1 @@
+"""Databases and files that aggregate records."""
