@@ -1,6 +1,6 @@
-"""Why there is no adjusted table, in the user's labels, without any value.
+"""Explain why there is no adjusted table, in the user's labels, without any value.
 
-What is named is a conflict: relations and bounds that cannot hold together, none of which can be left out.
+The explanation names a conflict: relations and bounds that cannot hold together, none of which can be left out.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import DUAL, ONCE, LinearModel, LinearProgram, SolveStatus
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.adjust.senses import Need
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
 __all__ = ["explain_no_adjustment", "find_adjustment_conflict"]
 
 _SHOWN = 8
-"""So many relations and cells are named in a sentence; all of them are in the release's details."""
+"""Maximum relations and cells named in a sentence; the release's details have all of them."""
 _LONGEST_S = 20.0
 """Seconds after which an explanation may name more than is needed."""
 
@@ -31,28 +31,28 @@ def explain_no_adjustment(
     """Return a sentence and the details: which relations and cells conflict."""
     if need.stuck.any():
         names = [table.label(int(c)) for c in np.flatnonzero(need.stuck)]
-        shown = _some_of_conflict(names, ", ")
+        shown = _name_some(names, ", ")
         text = f"the known bounds leave no room for what must be between a sensitive cell and its truth: {shown}."
         return text, {"conflict": {"relations": [], "cells": dict.fromkeys(names, "has no room"), "irreducible": True}}
     conflict = find_adjustment_conflict(table.relations, *bounds, time_limit_s=min(time_limit_s, _LONGEST_S))
     if conflict is None:
         return "no table was found, though none of the relations and bounds seem to conflict.", {}
-    cells = _reasons_of_conflict(table, need, up, conflict)
-    relations = [table.relation_label(int(r)) for r in conflict.relations]
+    cells = _explain_conflict_cells(table, need, up, conflict)
+    relations = [table.describe_relation(int(r)) for r in conflict.relations]
     kind = "cannot hold together" if conflict.irreducible else "(perhaps not all of them) cannot hold together"
-    parts = [_some_of_conflict(relations)] if relations else []
-    parts.append(_some_of_conflict([f"{name} {why}" for name, why in cells.items()]))
+    parts = [_name_some(relations)] if relations else []
+    parts.append(_name_some([f"{name} {why}" for name, why in cells.items()]))
     text = f"these {kind}: " + ", with ".join(parts) + "."
     return text, {"conflict": {"relations": relations, "cells": cells, "irreducible": conflict.irreducible}}
 
 
-def _some_of_conflict(names: list[str], between: str = "; ") -> str:
+def _name_some(names: list[str], between: str = "; ") -> str:
     more = f" (and {len(names) - _SHOWN} more)" if len(names) > _SHOWN else ""
     return between.join(names[:_SHOWN]) + more
 
 
-def _reasons_of_conflict(table: Table, need: Need, up: BoolArray, conflict: Conflict) -> dict[str, str]:
-    """Say of each cell in the conflict what holds it."""
+def _explain_conflict_cells(table: Table, need: Need, up: BoolArray, conflict: Conflict) -> dict[str, str]:
+    """Return for each cell in the conflict what restricts it."""
     lower, upper = set(conflict.lower.tolist()), set(conflict.upper.tolist())
     reasons = {}
     for cell in sorted(lower | upper):
@@ -90,17 +90,17 @@ class Conflict:
 def find_adjustment_conflict(
     relations: csr_array, lower: FloatArray, upper: FloatArray, *, time_limit_s: float = _LONGEST_S
 ) -> Conflict | None:
-    """Return a conflict of ``T z = 0`` with ``lower <= z <= upper``, or None when there is none.
+    """Return a conflict of ``T z = 0`` with ``lower <= z <= upper``, or None if there is none.
 
-    The multipliers of a program that pays for every missed bound name the few relations that matter;
-    what of them can be left out one by one is left out.
+    The multipliers of a program that pays for every missed bound name the few relations that matter. Of these,
+    leave out one by one those that are not needed.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> found = find_adjustment_conflict(T, np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
     >>> found.relations.tolist(), found.lower.tolist(), found.upper.tolist()
     ([0], [1, 2], [0])
     """
-    deadline = Deadline.after(time_limit_s)
+    deadline = Deadline.from_limit(time_limit_s)
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
         one = crossed[:1]
@@ -108,12 +108,14 @@ def find_adjustment_conflict(
     needs = np.maximum(np.maximum(lower, -upper), 0.0)
     unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
     low, high = lower / unit, upper / unit
-    rows = _conflicting_relations(relations, low, high, time_limit_s)
+    rows = _find_conflicting_relations(relations, low, high, time_limit_s)
     return None if rows is None else _Filter(relations, rows, low, high, deadline).run()
 
 
-def _conflicting_relations(T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: float) -> IntArray | None:
-    """Return the relations that matter when every missed bound is paid for; None when none need be missed."""
+def _find_conflicting_relations(
+    T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: float
+) -> IntArray | None:
+    """Return the relations that matter if every missed bound has a price; None if none need be missed."""
     n = T.shape[1]
     M = csr_array(hstack([T, T, -T]))  # z inside the bounds, plus what is above, minus what is below
     below, above = np.isfinite(low), np.isfinite(high)
@@ -137,18 +139,20 @@ class _Filter:
         self.lp = LinearProgram(LinearModel(csr_array(part[:, self.cells]), 0.0, 0.0, self.low, self.high), DUAL)
         self.timely = True
 
-    def infeasible(self) -> bool:
+    def is_infeasible(self) -> bool:
         if self.deadline.passed:
             self.timely = False
             return False
-        return self.lp.solve(time_limit_s=min(5.0, self.deadline.at_least())).status is SolveStatus.INFEASIBLE
+        return (
+            self.lp.solve(time_limit_s=min(5.0, self.deadline.get_seconds_at_least())).status is SolveStatus.INFEASIBLE
+        )
 
     def run(self) -> Conflict:
         keep = np.ones(len(self.rows), bool)
-        if self.infeasible():
+        if self.is_infeasible():
             for k in range(len(self.rows)):
                 self.lp.set_row_sides(k, -np.inf, np.inf)
-                keep[k] = not self.infeasible()
+                keep[k] = not self.is_infeasible()
                 if keep[k]:
                     self.lp.set_row_sides(k, 0.0, 0.0)
             self.leave_out_bounds(self.low, -np.inf)
@@ -163,6 +167,6 @@ class _Filter:
             at, before = np.array([c]), bound[c]
             bound[c] = endless
             self.lp.set_bounds(at, self.low[at], self.high[at])
-            if not self.infeasible():
+            if not self.is_infeasible():
                 bound[c] = before
                 self.lp.set_bounds(at, self.low[at], self.high[at])

@@ -7,10 +7,10 @@ from scipy.sparse import csc_array, csr_array
 
 from cellguard._types import FloatArray
 
-__all__ = ["with_noise"]
+__all__ = ["add_noise"]
 
 
-def with_noise(
+def add_noise(
     basis: csr_array,
     z: FloatArray,
     bounds: tuple[FloatArray, ...],

@@ -11,18 +11,18 @@ from cellguard._engine.closest.distance import Distance
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.methods.adjust import METHOD
-from cellguard.nouns.table import Table
-from cellguard.nouns.weights import weights_by_value
+from cellguard.model.table import Table
+from cellguard.model.weights import compute_weights
 
-__all__ = ["adjustable_totals", "distance_of_norm"]
+__all__ = ["build_distance", "find_totals"]
 
 
-def distance_of_norm(
+def build_distance(
     table: Table, norm: str, weights: Any, omega: float = 0.99, squares: Any = None, square_weights: Any = None
 ) -> Distance:
     """Return the distance that the options of the verb describe: castro2004 (4), (5), (6) or (10)."""
     METHOD.require_choices(UnknownCodeError, norm=norm)
-    w, n = _weights_of_norm(table, weights, "weights"), table.n_cells
+    w, n = _read_weights(table, weights, "weights"), table.n_cells
     if norm == "l1":
         return Distance.of(n, absolute=w)
     if norm == "l2":
@@ -31,15 +31,15 @@ def distance_of_norm(
         return Distance.of(n, largest=w, group=np.where(table.sensitive, 0, 1))
     if not 0.0 <= omega <= 1.0:
         raise InputError(f"omega {omega!r}: a share between 0 and 1 is needed.")
-    w2 = w if square_weights is None else _weights_of_norm(table, square_weights, "square_weights")
+    w2 = w if square_weights is None else _read_weights(table, square_weights, "square_weights")
     if squares is not None:
-        w2 = np.where(_cells_of_square_norm(table, squares), w2, 0.0)
+        w2 = np.where(_select_square_cells(table, squares), w2, 0.0)
     return Distance.of(n, absolute=omega * w, square=(1.0 - omega) * w2)
 
 
-def _weights_of_norm(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
+def _read_weights(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
     if isinstance(given, str):
-        return table.weights if given == "table" else weights_by_value(given, table.values)
+        return table.weights if given == "table" else compute_weights(given, table.values)
     array = np.asarray(given, dtype=np.float64)
     if array.ndim == 0:
         array = np.full(table.n_cells, float(array))
@@ -55,19 +55,19 @@ def _weights_of_norm(table: Table, given: str | ArrayLike, name: str) -> FloatAr
     return array
 
 
-def adjustable_totals(table: Table) -> BoolArray:
+def find_totals(table: Table) -> BoolArray:
     """Return the cells that are the total of a relation."""
     total = np.zeros(table.n_cells, bool)
     total[table.relations.indices[table.relations.data < 0]] = True
     return total
 
 
-def _cells_of_square_norm(table: Table, squares: str | ArrayLike) -> BoolArray:
+def _select_square_cells(table: Table, squares: str | ArrayLike) -> BoolArray:
     """Return the cells of the subset S of castro2004 (10): by its name, indices or truth values."""
     n = table.n_cells
     if isinstance(squares, str):
         METHOD.require_choices(UnknownCodeError, squares=squares)
-        total = adjustable_totals(table)
+        total = find_totals(table)
         return {"all": np.ones(n, bool), "inner": ~total, "margins": total, "sensitive": table.sensitive}[squares]
     index = np.asarray(squares)
     if (index.dtype == bool and index.shape != (n,)) or (

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from cellguard._types import FloatArray
 from cellguard.exceptions import ReleaseError
-from cellguard.nouns.release import Adjustment
+from cellguard.release.release import Adjustment
 
-__all__ = ["Sensitivity", "sensitivity"]
+__all__ = ["Sensitivity", "compute_sensitivity"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,13 +39,13 @@ class Sensitivity:
         return float((self.lower + self.upper) @ np.asarray(errors, dtype=np.float64))
 
 
-def sensitivity(release: Adjustment) -> Sensitivity:
-    """Return the multipliers of an adjusted table: of the closest one, before it was put on the grid of the values.
+def compute_sensitivity(release: Adjustment) -> Sensitivity:
+    """Return the multipliers of an adjusted table: of the closest one, before it was rounded to the grid of the values.
 
     >>> import cellguard as cg
     >>> table = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
     >>> release = cg.adjust(table, norm="l1", senses="upper", surplus=0)
-    >>> round(sensitivity(release).norm1, 6)  # 1/20 for the total itself and 1/12 for the cell that follows it
+    >>> round(compute_sensitivity(release).norm1, 6)  # 1/20 for the total itself and 1/12 for the cell that follows it
     0.133333
     """
     if "lower_multiplier" not in release.internal:

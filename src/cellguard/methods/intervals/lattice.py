@@ -8,33 +8,33 @@ from fractions import Fraction
 import numpy as np
 
 from cellguard._types import FloatArray
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
-__all__ = ["POSITIONS", "EndLattice", "Width", "interval_grain", "interval_pieces"]
+__all__ = ["POSITIONS", "EndLattice", "Width", "compute_grain", "find_pieces"]
 
 _MOST_DECIMALS = 6
 _FINE = 1e-4
-"""Share of the smallest width that is asked for which serves as unit where the values lie on no grid."""
+"""Unit if the values lie on no grid, as a share of the smallest required width."""
 _EXACT = 2.0**50
 """Numbers of units up to this are counted exactly."""
 
 
 POSITIONS = (4.0, 32.0)
-"""A movement has so many steps, at least and at most, where the set of its leader has as many numbers."""
+"""Minimum and maximum number of steps of a movement, if the set of its leader has as many numbers."""
 _PARTS = 8.0
-"""Between the two: as many as there are in this part of the set, so that flows can be divided."""
+"""Between the two: as many as this part of the set has, so that flows can be divided."""
 _GRAINS = 32.0
-"""A stride has so many grains at least, and fewer than twice as many, if it has as many units."""
+"""A stride has at least this many grains, and fewer than twice as many, if it has as many units."""
 
 
-def interval_grain(stride: FloatArray) -> FloatArray:
+def compute_grain(stride: FloatArray) -> FloatArray:
     """Return the grain of each stride: programs see small whole numbers.
 
-    A power of 2: a stride that is rounded up to grains is a multiple of its own grain, even where that is the next one.
+    Grains are powers of 2: a stride rounded up to grains is a multiple of its own grain, even if that is the next one.
 
     >>> stride = np.arange(1.0, 10_000.0)
-    >>> rounded = np.ceil(stride / interval_grain(stride)) * interval_grain(stride)
-    >>> bool((rounded % interval_grain(rounded) == 0).all()), float((rounded / interval_grain(rounded)).max())
+    >>> rounded = np.ceil(stride / compute_grain(stride)) * compute_grain(stride)
+    >>> bool((rounded % compute_grain(rounded) == 0).all()), float((rounded / compute_grain(rounded)).max())
     (True, 63.0)
     """
     return np.asarray(2.0 ** np.floor(np.log2(np.maximum(stride / _GRAINS, 1.0))))
@@ -46,7 +46,7 @@ class EndLattice:
 
     unit: Fraction
     whole: bool
-    """Whether the values lie on it, too: who knows that excludes everything between."""
+    """Whether the values lie on it, too: with that knowledge an attacker excludes everything between."""
 
     @classmethod
     def of(cls, table: Table, least: float) -> EndLattice:
@@ -63,34 +63,34 @@ class EndLattice:
         place = int(np.floor(np.log10(max(_FINE * least, top / _EXACT, 1e-300))))
         return cls(Fraction(10) ** place, False)
 
-    def units(self, values: FloatArray) -> FloatArray:
-        """Return values as (real) numbers of units; exactly whole where they are."""
+    def convert_to_units(self, values: FloatArray) -> FloatArray:
+        """Return values as (real) numbers of units; exactly whole if they lie on the grid."""
         scaled = values * (self.unit.denominator / self.unit.numerator)
         whole = np.rint(scaled)
         return np.where(np.isclose(scaled, whole, rtol=0.0, atol=1e-6), whole, scaled) if self.whole else scaled
 
-    def values(self, units: FloatArray) -> FloatArray:
+    def convert_to_values(self, units: FloatArray) -> FloatArray:
         """Return numbers of units as values: the nearest to the decimal number."""
         return np.asarray(units * self.unit.numerator / self.unit.denominator)
 
 
-def interval_pieces(
+def find_pieces(
     value: FloatArray, start: FloatArray, stop: FloatArray, width: Width, offset: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the ends of the piece in which each value lies, and its stride, of a partition no value had a part in.
+    """Return the ends of the piece in which each value lies, and its stride; the partition does not depend on values.
 
-    The pieces of whole numbers ``x, x + 1, ..., y`` follow each other from `start`. In each of them the numbers that
-    are a multiple of the stride apart are as far apart, from the first to the last, as a set asks that begins there.
-    The first piece is up to twice as long, by the offset (between 0 and 1, secret); a last one that would be too short
-    joins the one before. Start and stop are the known bounds in units; `stop` may be infinite.
+    The pieces of whole numbers ``x, x + 1, ..., y`` follow each other from `start`. In each piece, take the numbers
+    that are a multiple of the stride apart: from the first to the last they span the width required of a set that
+    begins there. The first piece is up to twice as long, by the secret offset (between 0 and 1). If the last piece
+    would be too short, it joins the one before. Start and stop are the known bounds in units; `stop` may be infinite.
     """
-    x, (stride, length) = start.copy(), width.strides(start, stop - start)
+    x, (stride, length) = start.copy(), width.compute_strides(start, stop - start)
     here = stride
     cut = start + np.floor(length * (1.0 + offset))
     y = np.empty(len(value))
     active = np.ones(len(value), np.bool_)
     while active.any():
-        here, length = width.strides(cut, stop - start)
+        here, length = width.compute_strides(cut, stop - start)
         valid = stop - cut + 1.0 >= length
         y = np.where(active & ~valid, stop, y)
         y = np.where(active & valid & (cut > value), cut - 1.0, y)
@@ -102,43 +102,43 @@ def interval_pieces(
 
 @dataclass(frozen=True, eq=False)
 class Width:
-    """How wide a set of numbers of units must be: ``max(floor, share * end + extra)``, by its upper end."""
+    """Required width of a set of numbers of units: ``max(floor, share * end + extra)``, by its upper end."""
 
     floor: FloatArray
     share: FloatArray
     extra: FloatArray
     given: FloatArray
-    """What is there already."""
+    """Width that already exists."""
 
-    def asked(self, end: FloatArray) -> FloatArray:
+    def compute_required(self, end: FloatArray) -> FloatArray:
         """Return the width that a set with this upper end must have."""
         return np.asarray(np.maximum(self.floor, self.share * np.maximum(end, 0.0) + self.extra))
 
-    def least(self, begin: FloatArray) -> FloatArray:
-        """Return the least whole width, besides what is given, of a set that begins here; 1 at least."""
-        return np.maximum(self.missing(begin), 1.0)
+    def compute_least(self, begin: FloatArray) -> FloatArray:
+        """Return the least whole width, besides the given one, of a set that begins here; at least 1."""
+        return np.maximum(self.compute_missing(begin), 1.0)
 
-    def missing(self, begin: FloatArray) -> FloatArray:
-        """Return the whole width that a set that begins here needs besides what is given; not above 0 if none."""
+    def compute_missing(self, begin: FloatArray) -> FloatArray:
+        """Return the whole width that a set beginning here needs besides the given one; not above 0 if none."""
         need = np.maximum(self.floor, (self.share * np.maximum(begin, 0.0) + self.extra) / (1.0 - self.share))
         return np.ceil(need - self.given - 1e-9)
 
-    def strides(self, begin: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the stride of a piece that begins here, and how many numbers it has at least.
+    def compute_strides(self, begin: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the stride of a piece that begins here, and its minimum number of values.
 
-        All numbers that are possible lie within the room.
+        All possible values lie within the slack.
         """
-        need = np.maximum(np.minimum(self.least(begin), room), 1.0)
+        need = np.maximum(np.minimum(self.compute_least(begin), slack), 1.0)
         steps = np.where(need > POSITIONS[0], np.clip(np.floor(need / _PARTS), *POSITIONS), np.maximum(need, 1.0))
         stride = np.ceil(need / steps)
-        for _ in range(3):  # wherever in the first stride a set begins
-            stride = np.maximum(stride, np.ceil(np.minimum(self.least(begin + stride - 1.0), room) / steps))
-        grain = interval_grain(stride)
+        for _ in range(3):  # for every start of a set within the first stride
+            stride = np.maximum(stride, np.ceil(np.minimum(self.compute_least(begin + stride - 1.0), slack) / steps))
+        grain = compute_grain(stride)
         stride = grain * np.ceil(stride / grain)
-        return stride, np.minimum((steps + 1.0) * stride, room + 1.0)
+        return stride, np.minimum((steps + 1.0) * stride, slack + 1.0)
 
-    def latest(self, width: FloatArray) -> FloatArray:
-        """Return where a set that is so wide, besides what is given, may begin at the latest."""
+    def find_latest_start(self, width: FloatArray) -> FloatArray:
+        """Return the latest start of a set with this width, besides the given one."""
         wide = width + self.given
         begin = (wide * (1.0 - self.share) - self.extra) / self.share
         return np.where(wide < self.floor - 1e-9, -np.inf, np.floor(begin + 1e-6))

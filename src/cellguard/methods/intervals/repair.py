@@ -1,4 +1,4 @@
-"""Widths that hold given movements: widening for one more."""
+"""Widen widths that contain given movements, for one more movement."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cellguard._types import FloatArray
 __all__ = ["Widener"]
 
 _CLOSED = 100.0
-"""How much more it costs to widen what is closed: better a little more of what is open."""
+"""Factor on the cost of widening closed cells: prefer to widen cells that are already open."""
 
 
 class Widener:
     """Widen some widths, as cheaply as possible, until one more movement fits between them.
 
-    The movement is ``inside + above - below``; what exceeds the widths has its price.
+    The movement is ``inside + above - below``; the part that exceeds the widths has a cost.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Widener:
     def widen(
         self, upper: FloatArray, lower: FloatArray, cell: int, movement: float, time_limit_s: float = float("inf")
     ) -> tuple[FloatArray, FloatArray] | None:
-        """Return widths above and below in which the cell can make the movement; its own must suffice already."""
+        """Return widths above and below in which the cell can make the movement; its own width must already suffice."""
         n = len(upper)
         least = np.concatenate([-lower, np.zeros(2 * n)]) / self.unit
         most = np.concatenate([upper, self.limits[0] - upper, self.limits[1] - lower]) / self.unit

@@ -6,15 +6,15 @@ import math
 
 from cellguard.exceptions import InputError
 from cellguard.methods.method import Method, Option
-from cellguard.methods.options import base_suggested_to_methods
+from cellguard.methods.options import suggest_base
 
 __all__ = ["METHOD"]
 
 
-def _prescribed_perturb_values(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
+def _parse_prescribed_values(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
     """Return prescribed values as typed: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions.
 
-    >>> _prescribed_perturb_values(["6=25", "N,f=10"])
+    >>> _parse_prescribed_values(["6=25", "N,f=10"])
     {6: 25.0, ('N', 'f'): 10.0}
     """
     out: dict[int | tuple[str, ...], float] = {}
@@ -33,32 +33,44 @@ def _prescribed_perturb_values(entries: list[str] | None) -> dict[int | tuple[st
 METHOD = Method(
     name="perturb",
     title="Cell perturbation",
-    summary="Move every cell a little, towards multiples, and keep the table additive.",
-    help="Publish an additive table near the truth; the distance is published too, and leaves the levels open.",
+    summary="Move cells by a small published distance; the table still adds up.",
+    help="Publish an additive table near the truth. The distance is published too; it is large enough for all levels.",
     publishes="Numbers were moved a little; every total is still the sum of its parts.",
-    choose="The quickest way to an additive table for any levels; every cell is changed, and the distance is told.",
+    choose="The fastest way to an additive table for any levels. Every cell changes, and the distance is published.",
+    made_with=("rule", "key"),
+    randomised=lambda value_of: True,  # noqa: ARG005 - coins decide on which side a cell lies for every draw
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
     options=(
         Option(
-            name="base", kind=float, metavar="NUMBER", positive=True, from_table=base_suggested_to_methods,
-            help="Cells are drawn to multiples of this (5).",
+            name="base", kind=float, metavar="NUMBER", positive=True, from_table=suggest_base,
+            instead="distance",
+            help="Cells are drawn towards multiples of this number.",
         ),
         Option(
-            name="distance", kind=float, key=None, metavar="NUMBER",
-            help="Cells move by at most this, instead of a base."
+            name="distance", kind=float, least=0.0, only_given=True, metavar="NUMBER",
+            help="Largest movement of a cell; replaces the base."
         ),
         Option(
-            name="draw", default="random", key=None, metavar="KIND",
+            name="draw", default="random", only_given=True, metavar="KIND",
             choices=("random", "nearest", "relaxation", "truth"),
-            help="Where cells are drawn to: random; or as in the paper nearest, relaxation or truth.",
+            help="Target of each cell: random, or the paper's nearest, relaxation or truth.",
         ),
         Option(
-            name="round_sensitive", kind=bool, default=False, key=None,
-            help="Sensitive cells take a multiple of the base.",
+            name="between", kind=bool, default=False, only_given=True,
+            help="Keep every cell between its adjacent multiples, as in (12). Attackers who know it halve the ranges.",
         ),
         Option(
-            name="given", kind=list[str], key=None, metavar="CELL=VALUE", read=_prescribed_perturb_values,
-            help="A value that is prescribed: by the cell's index, or its codes with commas; may be repeated.",
+            name="round_sensitive", kind=bool, default=False, only_given=True,
+            help="Publish sensitive cells as multiples of the base.",
+        ),
+        Option(
+            name="given", kind=list[str], only_given=True, metavar="CELL=VALUE", read=_parse_prescribed_values,
+            job_read=_parse_prescribed_values,
+            help="A prescribed value: the cell's index or its codes, with commas, and the value; may be repeated.",
+        ),
+        Option(
+            name="areas", only_given=True, metavar="DIMENSION",
+            help="Perturb each of the finest codes of this dimension separately and add them up: for large tables.",
         ),
     ),
 )  # fmt: skip

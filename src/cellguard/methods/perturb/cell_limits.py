@@ -1,8 +1,8 @@
 """How far each cell may move, where it is drawn to, and how far a sensitive one must go.
 
-What is published is the distance r of each cell, and the rule is just that: ``|v - a| <= r``. An attacker
+The release publishes the distance r of each cell, and the only rule is ``|v - a| <= r``. An attacker
 finds the truth within ``v -/+ r`` and no closer, whichever multiples lie around it. (salazar2004 section 4
-keeps v between the multiples next to a and publishes ``v -/+ r`` as well; who knew the rule would then
+keeps v between the multiples next to a and publishes ``v -/+ r`` as well. An attacker who knew the rule would then
 know the two multiples, half of what was published.)
 """
 
@@ -18,19 +18,19 @@ from numpy.random import Generator
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.demands import Demand, limits_by_demands
-from cellguard.nouns.table import Table
+from cellguard.methods.demands import Demand, limit_published_values
+from cellguard.model.table import Table
 
 __all__ = [
     "CellLimits",
     "Drawn",
-    "both_perturbed_multiples",
-    "limits_of_perturbation",
+    "compute_both_multiples",
+    "compute_cell_limits",
     "perturb_to_multiples",
     "perturb_within_distance",
-    "prescribed_perturbation",
+    "read_prescribed_movements",
     "refuse_prescribed_perturbation",
-    "relaxed_perturbation_distance",
+    "relax_distance",
 ]  # fmt: skip
 
 _APART = (0.1, 0.5)
@@ -42,13 +42,13 @@ class CellLimits:
     """Movements ``z = v - a``: their bounds, and what they are drawn to."""
 
     low: FloatArray
-    """Least movement of each cell: its distance, the public bounds and its own levels allow no less."""
+    """Least movement of each cell that its distance, the public bounds and its own levels allow."""
     high: FloatArray
     """Greatest movement of each cell."""
     target: FloatArray
     """The movement that the cell is drawn to."""
     apart: FloatArray
-    """How far a cell must move at least, because it must not be published as it is; 0 for the others."""
+    """Minimum movement of a cell that must not be published unchanged; 0 for the others."""
     up: BoolArray
     """To which side those cells go."""
     distance: FloatArray
@@ -68,7 +68,7 @@ class CellLimits:
         """Cells that move, or may."""
         return np.asarray((self.low < self.high) | (self.low != 0))
 
-    def sided(self) -> CellLimits:
+    def fix_sides(self) -> CellLimits:
         """Return the limits with every cell that must move kept on its side."""
         moves = self.apart > 0
         low = np.where(moves & self.up, np.maximum(self.low, self.apart), self.low)
@@ -81,31 +81,37 @@ class Drawn:
     """Where cells are drawn to, and how far they may go."""
 
     distance: FloatArray
-    """Of each cell, as it is published."""
+    """Distance of each cell, as published."""
     target: FloatArray
     """Movement that each cell is drawn to."""
     unit: float
-    """Of the values' last decimal (0: they have none): limits lie on its grid."""
+    """Unit of the values' last decimal (0: they have none): limits lie on its grid."""
     other: FloatArray | None = None
-    """Relaxed rounding: the movement to the dearer multiple of each cell; the target where there is but one."""
+    """Relaxed rounding: the movement to the more expensive multiple of each cell; the target if there is only one."""
     given: FloatArray | None = None
     """Movements that are prescribed, NaN for the other cells."""
+    between: FloatArray | None = None
+    """The bases, if cells must stay between the adjacent multiples."""
 
 
-def limits_of_perturbation(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
+def compute_cell_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
     """Return the limits of a table; `rng` draws the sides and how far sensitive cells must move."""
     values, target, other, given, unit = table.values, drawn.target, drawn.other, drawn.given, drawn.unit
     d = np.where(table.fixed, 0.0, drawn.distance)
-    low, high = np.maximum(-d, table.lb - values), np.minimum(d, table.ub - values)
+    low, high = np.maximum(-d, table.given_lb - values), np.minimum(d, table.ub - values)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)  # noise of bounds at the value itself
-    least, most = limits_by_demands(list(demands), values, d)
+    if drawn.between is not None:
+        below = np.floor(values / drawn.between + WHOLE_QUOTIENT) * drawn.between - values
+        above = np.ceil(values / drawn.between - WHOLE_QUOTIENT) * drawn.between - values
+        low, high = np.maximum(low, np.minimum(below, 0.0)), np.minimum(high, np.maximum(above, 0.0))
+    least, most = limit_published_values(list(demands), values, d)
     low, high = np.maximum(low, least - values), np.minimum(high, most - values)
     half, asked = np.zeros(len(values)), np.zeros(len(values), np.bool_)
     for demand in demands:
         np.maximum.at(half, demand.cells, demand.width / 2)
         asked[demand.cells[demand.width > 0]] = True
     apart = np.where(asked, np.minimum(half * rng.uniform(*_APART, len(values)), d / 4), 0.0)
-    if other is not None:  # both multiples stay possible: what rounds the table perturbs it too
+    if other is not None:  # both multiples stay possible: every rounding is also a perturbation
         apart = np.minimum(apart, np.minimum(np.abs(target), np.abs(other)))
     if unit:
         low, high = np.ceil(low / unit - WHOLE_QUOTIENT) * unit, np.floor(high / unit + WHOLE_QUOTIENT) * unit
@@ -119,7 +125,7 @@ def limits_of_perturbation(table: Table, demands: Sequence[Demand], drawn: Drawn
     apart = np.where(asked, np.minimum(apart, np.maximum(high, -low)), 0.0)
     coin = rng.random(len(values)) < 0.5
     up = np.where(target == 0, coin, target > 0)
-    up = np.where(high < apart, False, np.where(low > -apart, True, up))  # one side may be all there is
+    up = np.where(high < apart, False, np.where(low > -apart, True, up))  # only one side may be possible
     aim = np.clip(target, np.minimum(low, high), high)
     limits = CellLimits(low=low, high=high, target=aim, apart=apart, up=up, distance=d)
     if other is None:
@@ -136,8 +142,8 @@ def perturb_to_multiples(
 ) -> FloatArray:
     """Return movements to a multiple next to each value.
 
-    The nearest, or one of the two by a coin that makes the mean movement 0: then neither multiple tells on
-    which side of it the truth lies, nor how near. A multiple stays, unless it must be moved: by a base.
+    This is the nearest, or one of the two by a coin that makes the mean movement 0: then neither multiple reveals on
+    which side of it the truth lies, nor how near. A multiple stays, unless it must move: then by a base.
 
     >>> rng = np.random.default_rng(1)
     >>> a, r = np.array([1.0, 3, 10, 10]), np.full(4, 5.0)
@@ -153,10 +159,10 @@ def perturb_to_multiples(
     return np.where(at_multiple, np.where(moved, np.where(coin < 0.5, -base, base), 0.0), out)
 
 
-def both_perturbed_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
+def compute_both_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the movements to the nearer and to the other multiple; both 0 where the value is one.
 
-    >>> both_perturbed_multiples(np.array([1.0, 3, 10]), np.full(3, 5.0))
+    >>> compute_both_multiples(np.array([1.0, 3, 10]), np.full(3, 5.0))
     (array([-1.,  2.,  0.]), array([ 4., -3.,  0.]))
     """
     rest = values - np.floor(values / base + 1e-12) * base
@@ -165,12 +171,12 @@ def both_perturbed_multiples(values: FloatArray, base: FloatArray) -> tuple[Floa
     return near + 0.0, np.where(rest == 0, 0.0, far)
 
 
-def relaxed_perturbation_distance(movement: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
+def relax_distance(movement: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
     """Return what a movement costs when rounding is relaxed: |z| at the multiples and outside, linear between them.
 
     Between the two it is ``(ceil + floor - 2a) x`` of salazar2004 section 3.1 with a constant, x from 0 to 1.
 
-    >>> relaxed_perturbation_distance(np.array([-1.0, 0.0, 1.5, 4.0, 5.0]), np.full(5, -1.0), np.full(5, 4.0)).tolist()
+    >>> relax_distance(np.array([-1.0, 0.0, 1.5, 4.0, 5.0]), np.full(5, -1.0), np.full(5, 4.0)).tolist()
     [1.0, 1.6, 2.5, 4.0, 5.0]
     """
     low, high = np.minimum(near, far), np.maximum(near, far)
@@ -180,7 +186,7 @@ def relaxed_perturbation_distance(movement: FloatArray, near: FloatArray, far: F
 
 
 def perturb_within_distance(distance: FloatArray, unit: float, rng: Generator) -> FloatArray:
-    """Return movements drawn from everything within the distances, on the grid of the unit: all alike.
+    """Return movements drawn uniformly within the distances, on the grid of the unit.
 
     >>> perturb_within_distance(np.array([2.0, 2.0, 0.0]), 1.0, np.random.default_rng(2)).tolist()
     [-1.0, -1.0, 0.0]
@@ -195,7 +201,7 @@ def perturb_within_distance(distance: FloatArray, unit: float, rng: Generator) -
 # ---------------------------------------------------------------------- prescribed values
 
 
-def prescribed_perturbation(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
+def read_prescribed_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
     """Return the movements to prescribed values ("v_p equal to some given values"), NaN for cells without one."""
     out = np.full(table.n_cells, np.nan)
     for cell, value in given.items() if isinstance(given, Mapping) else given:
@@ -216,15 +222,15 @@ def prescribed_perturbation(table: Table, given: Mapping[Any, float] | Sequence[
 
 
 def refuse_prescribed_perturbation(table: Table, movement: FloatArray, reach: FloatArray, moved: BoolArray) -> None:
-    """Refuse prescribed values that no perturbation may publish: the cell is named, no value shown."""
+    """Refuse prescribed values that no perturbation may publish: name the cell, show no value."""
     values = table.values + movement  # NaN where nothing is prescribed: no comparison holds
     near = WHOLE_QUOTIENT * np.maximum(1.0, np.abs(table.values))
     with np.errstate(invalid="ignore"):
         faults = {
             "the table fixes it at another": table.fixed & (np.abs(movement) > near),
             "it is farther from the truth than its distance": np.abs(movement) > reach + near,
-            "it lies outside the known bounds": (values < table.lb - near) | (values > table.ub + near),
-            "the cell is sensitive and must not be published as it is": moved & (np.abs(movement) <= near),
+            "it lies outside the known bounds": (values < table.given_lb - near) | (values > table.ub + near),
+            "the cell is sensitive and must not be published unchanged": moved & (np.abs(movement) <= near),
         }
     for why, cells in faults.items():
         if cells.any():

@@ -7,15 +7,15 @@ from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
-__all__ = ["costs"]
+__all__ = ["PREFERRED_SHARE", "compute_costs"]
 
-_PREFERRED = 1e-3
+PREFERRED_SHARE = 1e-3
 """Share of its cost that a cell preferred as secondary keeps."""
 
 
-def costs(table: Table, kind: str | ArrayLike | None, power: float, prefer: BoolArray) -> FloatArray:
+def compute_costs(table: Table, kind: str | ArrayLike | None, power: float, prefer: BoolArray) -> FloatArray:
     """Return the cost of each cell.
 
     Parameters
@@ -29,22 +29,22 @@ def costs(table: Table, kind: str | ArrayLike | None, power: float, prefer: Bool
     power
         The lambda of ``"power"``.
     prefer
-        Cells that are welcome as secondaries: they cost next to nothing.
+        Cells preferred as secondary suppressions: they cost next to nothing.
 
     Examples
     --------
     >>> t = Table.from_equations([4, 9, 13], [[2, 0, 1]])
-    >>> costs(t, "power", 0.5, np.zeros(3, bool))
+    >>> compute_costs(t, "power", 0.5, np.zeros(3, bool))
     array([2.        , 3.        , 3.60555128])
     """
-    return np.where(prefer, _PREFERRED, 1.0) * _suppression_costs_of_kind(table, kind, power)
+    return np.where(prefer, PREFERRED_SHARE, 1.0) * _compute_costs_by_kind(table, kind, power)
 
 
-def _suppression_costs_of_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatArray:
+def _compute_costs_by_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatArray:
     if kind is None:
         return table.weights
     if not isinstance(kind, str):
-        return _suppression_costs_given(table, kind)
+        return _read_costs(table, kind)
     if kind == "frequency":
         if table.counts is None or np.isinf(table.counts).any():
             raise InputError(
@@ -60,7 +60,7 @@ def _suppression_costs_of_kind(table: Table, kind: str | ArrayLike | None, power
     return table.with_weights(kind).weights
 
 
-def _suppression_costs_given(table: Table, given: ArrayLike) -> FloatArray:
+def _read_costs(table: Table, given: ArrayLike) -> FloatArray:
     try:
         array = np.asarray(given, np.float64)
         array = np.broadcast_to(array, table.n_cells)

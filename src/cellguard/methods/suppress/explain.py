@@ -1,4 +1,4 @@
-"""Why no pattern is safe: which cell cannot be protected, and what would have to be freed for it."""
+"""Explain why no pattern is safe: which cell cannot be protected, and which cells must be freed for it."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ import numpy as np
 
 from cellguard._engine.clock import Deadline
 from cellguard._types import BoolArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.space import PatternSpace
-from cellguard.nouns.levels import attackers_of_table
-from cellguard.nouns.table import Table
+from cellguard.methods.suppress.search.cheapest_movement import Protector
+from cellguard.methods.suppress.search.space import PatternSpace
+from cellguard.model.levels import list_attackers
+from cellguard.model.table import Table
 
 __all__ = ["explain_no_pattern"]
 
 _NAMED = 5
-"""Cells that a message names at most."""
+"""Maximum number of cells that a message names."""
 
 
 def explain_no_pattern(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> str:
-    """Say in the table's labels which cells cannot be protected, and which published cells stand in the way.
+    """Explain in the table's labels which cells cannot be protected, and which published cells prevent it.
 
-    After the deadline only the first of that is said.
+    After the deadline, name only the cells that cannot be protected.
     """
     cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
-    names = _named_cells_of_pattern(table, np.array(cells))
+    names = _name_cells(table, np.array(cells))
     verb = "cannot be protected" if len(cells) < 2 else "cannot be protected, each on its own"
-    text = f"{names} {verb} whatever else is withheld."
-    freed = _cells_to_withhold_as_well(table, problem, unmet[:_NAMED], deadline)
+    text = f"{names} {verb} regardless of what else is withheld."
+    freed = _find_extra_cells(table, problem, unmet[:_NAMED], deadline)
     if deadline.passed:
         return text
     if freed is None:
-        who = attackers_of_table(table)[int(problem.requests.attacker[unmet[0]])].name
+        who = list_attackers(table)[int(problem.requests.attacker[unmet[0]])].name
         return (
             f"{text} Nor would it help to withhold cells that must be published: what attacker {who!r} knows of the "
-            "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."
+            "cells beforehand leaves too little slack. Lower its levels, or widen the known bounds."
         )
     must = "must be published" if len(freed) == 1 else "must all be published"
-    names = _named_cells_of_pattern(table, freed)
+    names = _name_cells(table, freed)
     return f"{text} In the way: {names} {must}; free {'it' if len(freed) == 1 else 'them'}."
 
 
-def _named_cells_of_pattern(table: Table, cells: IntArray) -> str:
+def _name_cells(table: Table, cells: IntArray) -> str:
     shown = ", ".join(table.label(int(c)) for c in cells[:_NAMED])
     return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
 
-def _cells_to_withhold_as_well(
+def _find_extra_cells(
     table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline
 ) -> IntArray | None:
-    """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
+    """Return the fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
     if deadline.passed:
         return None
     movable = (problem.down + problem.up > 0) | problem.forced
@@ -66,7 +66,9 @@ def _cells_to_withhold_as_well(
         attacker, cell = int(problem.requests.attacker[q]), int(problem.requests.cell[q])
         own = np.flatnonzero((space.requests[0] == attacker) & (space.requests[1] == space.row[cell]))
         found = (
-            protector.movements(int(own[0]), weight, deadline=deadline) if len(own) and space.row[cell] >= 0 else None
+            protector.find_movements(int(own[0]), weight, deadline=deadline)
+            if len(own) and space.row[cell] >= 0
+            else None
         )
         if found is None:
             return None

@@ -1,29 +1,30 @@
 """The suppression problem in arrays: what may be suppressed, at what cost, and what must be reached.
 
-A pattern is safe when, for every attacker and every cell he must not narrow, two movements of the
-suppressed cells exist that keep all relations and his bounds, one reaching the upper level and one
+A pattern is safe when, for every attacker and every cell they must not narrow, two movements of the
+suppressed cells exist that keep all relations and the attacker's bounds: one reaches the upper level and one
 the lower (baena2018 (3)). A movement that reaches a level is called a witness.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.many import Views, ranges_for
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.ranges.many import Views, compute_ranges_for_views
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
+from cellguard._engine.ranges.witnesses.shown import ShownMovements
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.methods.suppress.requests import (
     AskedPattern,
     PatternRequests,
-    pattern_asked_by_levels,
-    room_behind_pattern,
+    compute_slack_of_cells,
+    translate_levels,
 )
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -33,33 +34,42 @@ __all__ = ["PatternRequests", "SuppressionProblem"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SuppressionProblem:
-    """What :func:`cellguard.methods.suppress.verb` decides, without names and labels."""
+    """The problem that :func:`cellguard.methods.suppress.suppress` solves, without names and labels."""
 
     relations: csr_array
     """The table's relations."""
     weight: FloatArray
-    """What suppressing the cell costs; 0 for cells that are suppressed anyway."""
+    """Cost of suppressing the cell; 0 for cells that are suppressed anyway."""
     forced: BoolArray
     """Cells suppressed in every pattern: the sensitive ones, and those suppressed before."""
     usable: BoolArray
-    """Cells that may be suppressed and that somebody cannot know exactly: the only useful partners."""
+    """Cells that may be suppressed and that some attacker does not know exactly: the only useful partners."""
     down: FloatArray
-    """How far the external attacker must think that the cell can go down."""
+    """How far down the external attacker must consider the cell able to go."""
     up: FloatArray
-    """How far it can go up."""
+    """How far up, likewise."""
     requests: PatternRequests
-    """What must be reached."""
+    """The requests to meet."""
     known_ptr: IntArray
     """Where the knowledge of each attacker begins in the next three; one entry more than attackers."""
     known_cell: IntArray
     """Cells on which the attacker has tighter bounds."""
     known_down: FloatArray
-    """His room below the value."""
+    """The attacker's slack below the value."""
     known_up: FloatArray
-    """His room above the value."""
+    """The attacker's slack above the value."""
+    shown: ShownMovements = field(default_factory=ShownMovements)
+    """Movements proven to be possible before, in this search or in earlier ones for the same table."""
 
     @classmethod
-    def of(cls, table: Table, *, forced: BoolArray, asked: AskedPattern | None = None) -> SuppressionProblem:
+    def of(
+        cls,
+        table: Table,
+        *,
+        forced: BoolArray,
+        asked: AskedPattern | None = None,
+        shown: ShownMovements | None = None,
+    ) -> SuppressionProblem:
         """Translate the table; `forced` are the cells suppressed in every pattern, `asked` is what must be met."""
         if (forced & table.fixed).any():
             bad = int(np.argmax(forced & table.fixed))
@@ -67,8 +77,8 @@ class SuppressionProblem:
                 f"{table.label(bad)}: must be published and must be suppressed.",
                 hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
             )
-        asked = pattern_asked_by_levels(table) if asked is None else asked
-        room_down, room_up = room_behind_pattern(table, np.arange(table.n_cells), table.lb, table.ub)
+        asked = translate_levels(table) if asked is None else asked
+        room_down, room_up = compute_slack_of_cells(table, np.arange(table.n_cells), table.lb, table.ub)
         hidden = forced.copy()
         hidden[asked.requests.cell] = True
         if (hidden & table.fixed).any():
@@ -86,6 +96,7 @@ class SuppressionProblem:
             known_cell=asked.known_cell,
             known_down=asked.known_down,
             known_up=asked.known_up,
+            shown=ShownMovements() if shown is None else shown,
         )
 
     @property
@@ -93,8 +104,8 @@ class SuppressionProblem:
         """Number of attackers."""
         return len(self.known_ptr) - 1
 
-    def room(self, attacker: int) -> tuple[FloatArray, FloatArray]:
-        """How far each cell can go down and up in the eyes of the attacker."""
+    def get_slack(self, attacker: int) -> tuple[FloatArray, FloatArray]:
+        """Return how far each cell can go down and up according to the attacker's knowledge."""
         start, stop = self.known_ptr[attacker], self.known_ptr[attacker + 1]
         if start == stop:
             return self.down, self.up
@@ -103,23 +114,31 @@ class SuppressionProblem:
         down[cells], up[cells] = self.known_down[start:stop], self.known_up[start:stop]
         return down, up
 
-    def verdicts(self, pattern: BoolArray, deadline: Deadline = NEVER) -> tuple[BoolArray, list[FloatArray]]:
-        """Ask the range engine which requests a pattern meets, and for the movements that show it.
+    def check_requests(self, pattern: BoolArray, deadline: Deadline = NEVER) -> tuple[BoolArray, list[FloatArray]]:
+        """Compute which requests a pattern meets, and the movements that show it, with the range engine.
 
         What is not decided before the deadline counts as not met.
         """
+        met, witnesses = self._compute_met(pattern, deadline)
+        return met, list(witnesses.toarray()) if witnesses is not None else []
+
+    def find_met(self, pattern: BoolArray, deadline: Deadline = NEVER) -> BoolArray:
+        """Return which requests a pattern meets: as :meth:`check_requests`, in memory that grows with the table."""
+        return self._compute_met(pattern, deadline)[0]
+
+    def _compute_met(self, pattern: BoolArray, deadline: Deadline) -> tuple[BoolArray, csr_array | None]:
         r = self.requests
-        nothing, who = np.zeros(len(pattern)), np.unique(r.attacker)
+        who = np.unique(r.attacker)
         if len(who) == 1:
-            down, up = self.room(int(who[0]))
-            alone = ranges(
-                Sight(self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing),
+            down, up = self.get_slack(int(who[0]))
+            alone = compute_ranges(
+                self._build_sight(np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0)),
                 AskedRanges(r.cell, r.lower, r.upper, r.sliding),
                 time_limit_s=deadline.left,
             )
-            return alone.safe, list(alone.witnesses.toarray())
+            return alone.safe, alone.witnesses
         if not len(who):
-            return np.zeros(0, bool), []
+            return np.zeros(0, bool), None
         hidden = pattern[self.known_cell]
         views = Views(
             known_ptr=self.known_ptr,
@@ -133,9 +152,13 @@ class SuppressionProblem:
             sliding=r.sliding,
         )
         lo, hi = np.where(pattern, -self.down, 0.0), np.where(pattern, self.up, 0.0)
-        found = ranges_for(Sight(self.relations, lo, hi, nothing), views, time_limit_s=deadline.left)
-        return found.safe, list(found.witnesses.toarray())
+        found = compute_ranges_for_views(self._build_sight(lo, hi), views, time_limit_s=deadline.left)
+        return found.safe, found.witnesses
 
-    def cost(self, pattern: BoolArray) -> float:
-        """What the pattern costs: the weights of its secondary cells."""
+    def _build_sight(self, lo: FloatArray, hi: FloatArray) -> Sight:
+        """Return what an attacker sees of movements between these bounds."""
+        return Sight(self.relations, lo, hi, np.zeros(len(lo)), shown=self.shown)
+
+    def compute_cost(self, pattern: BoolArray) -> float:
+        """Return the cost of the pattern: the weights of its secondary cells."""
         return float(self.weight[pattern].sum())

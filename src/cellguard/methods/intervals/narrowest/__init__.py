@@ -1,0 +1,1 @@
+"""The narrowest intervals by interior points and flows."""

@@ -1,0 +1,1 @@
+"""Rounding of large tables area by area, by flows and relaxations of their parts."""
