@@ -1,1 +1,1 @@
-"""Parsers and writers: they only parse and write, and never evaluate anything."""
+"""Parsers and writers: they only parse and write, and never evaluate their input."""

@@ -18,7 +18,7 @@
     [dimensions.sex]
     total = "Total"
 
-Nothing in it is evaluated; files it names lie in its own folder or below.
+Nothing in it is evaluated; the files it names must be in its own folder or below.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from cellguard._io.files import write_lines
-from cellguard._io.outline import read_text
-from cellguard._io.toml import parse_toml, toml_section_lines, toml_value
-from cellguard.exceptions import FormatError, did_you_mean
+from cellguard._io.toml import format_section_lines, format_value, parse_toml
+from cellguard._io.trees.outline import read_text
+from cellguard.exceptions import FormatError, suggest_names
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
 
 
-def _file_name_in_description(name: str) -> str:
+def _validate_file_name(name: str) -> str:
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or parts.is_absolute() or ".." in parts.parts or ":" in name:
         raise ValueError("a file in the folder of the description, or below it, is needed")
@@ -63,15 +63,15 @@ class DimensionEntry(_Entry):
     codes: list[str] | None = None
     """All codes, the total first."""
     parents: list[list[int]] | None = None
-    """For each tree the place of each code's parent among `codes`, -1 for the root, -2 for no part of it."""
+    """For each tree, the index of each code's parent among `codes`: -1 for the root, -2 for codes outside the tree."""
     labels: list[str] | None = None
-    """What `codes` mean."""
+    """Meaning of each of the `codes`."""
 
-    check_file = field_validator("file")(lambda name: None if name is None else _file_name_in_description(name))
+    check_file = field_validator("file")(lambda name: None if name is None else _validate_file_name(name))
 
 
 class AttackerEntry(_Entry):
-    """One attacker: what he knows of some cells, numbered from 0 in the order of the file."""
+    """One attacker: what they know about some cells, numbered from 0 in the order of the file."""
 
     name: str
     cells: list[int] = Field(default_factory=list)
@@ -87,25 +87,27 @@ class Description(_Entry):
     """What the columns of a file of cells mean."""
 
     name: str | None = None
-    """How reports call the table; the file's name unless given."""
+    """Name of the table in reports; the file's name unless given."""
     integer: bool = False
     """Whether the cells are counts."""
+    whole: bool | None = None
+    """Whether values that are all whole are taken for whole numbers; unless given, where `integer` is not."""
     smallest_width: float | None = None
-    """What a sensitive cell without levels asks for; the usual unless given."""
+    """Protection that a sensitive cell without levels needs; the usual one unless given."""
     insiders: bool | None = None
     """False leaves respondents out of the attackers."""
     value: str = "value"
     """Column of the values."""
     missing: Literal["zero", "error", "unpublished"] = "zero"
     """What a cell without a row is."""
-    known_zeros: bool = True
-    """Whether everybody knows which cells have no contributor."""
+    known_zeros: bool | Literal["counts"] = True
+    """Whether everybody knows which cells have no contributor; ``"counts"``: only in tables of counts."""
     repair: Literal["leaves"] | None = None
-    """Whether totals are computed whatever the file says of them."""
+    """Whether to compute totals, regardless of those in the file."""
     crossings: list[list[str] | dict[str, int]] | None = None
     """What is published, when not every margin is."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """Columns with other names than usual."""
+    """Columns with names other than the usual ones."""
     top: list[str] = Field(default_factory=list)
     """Columns of the largest contributions, the largest first; top1, top2, ... unless given."""
     dimensions: dict[str, DimensionEntry] = Field(default_factory=dict)
@@ -119,29 +121,27 @@ class Description(_Entry):
     attackers: list[AttackerEntry] = Field(default_factory=list)
     """Attackers besides the external one."""
 
-    check_relations = field_validator("relations")(
-        lambda name: None if name is None else _file_name_in_description(name)
-    )
+    check_relations = field_validator("relations")(lambda name: None if name is None else _validate_file_name(name))
 
 
 def read_description(path: str | Path) -> Description:
     """Read and check a description."""
     raw = parse_toml(read_text(path), path)
     try:
-        return Description.model_validate(_description_file_as_in_jobs(_toml_pairs_as_tuples(raw)))
+        return Description.model_validate(_accept_job_keys(_convert_pairs_to_tuples(raw)))
     except ValidationError as error:
-        raise _mistake_in_description(path, error) from None
+        raise _describe_mistake(path, error) from None
 
 
-def _toml_pairs_as_tuples(raw: dict[str, Any]) -> dict[str, Any]:
-    """TOML has lists only; pairs are checked as pairs."""
+def _convert_pairs_to_tuples(raw: dict[str, Any]) -> dict[str, Any]:
+    """Convert lists to tuples: TOML has only lists, and pairs are checked as pairs."""
     if isinstance(raw.get("rhs"), list):
         raw["rhs"] = [tuple(pair) if isinstance(pair, list) else pair for pair in raw["rhs"]]
     return raw
 
 
-def _description_file_as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
-    """Take keys as jobs call them: `count` of the table, `hierarchy` of a dimension."""
+def _accept_job_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """Accept the names that jobs use: `count` of the table, `hierarchy` of a dimension."""
     if isinstance(raw.get("count"), str) and isinstance(raw.get("columns", {}), dict):
         raw["columns"] = {"counts": raw.pop("count"), **raw.get("columns", {})}
     for entry in raw["dimensions"].values() if isinstance(raw.get("dimensions"), dict) else ():
@@ -150,23 +150,23 @@ def _description_file_as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _mistake_in_description(path: str | Path, error: ValidationError) -> FormatError:
+def _describe_mistake(path: str | Path, error: ValidationError) -> FormatError:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
         models: dict[str, type[BaseModel]] = {"dimensions": DimensionEntry, "attackers": AttackerEntry}
         model = models.get(str(first["loc"][0]), Description)
-        hint = did_you_mean(str(first["loc"][-1]), model.model_fields)
+        hint = suggest_names(str(first["loc"][-1]), model.model_fields)
         return FormatError.at(path, None, f"{place}: unknown entry.", hint=hint)
     return FormatError.at(path, None, f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}.")
 
 
 def write_description(path: str | Path, description: Description, *, about: str) -> None:
-    """Write a description, atomically; entries that say what holds anyway are left out."""
+    """Write a description, atomically, readable by its owner only; leave out entries that equal the default."""
     entries = description.model_dump(exclude_defaults=True)
     sections = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
     lines = [f"# What the columns of {about} mean, for cellguard."]
-    lines += [f"{key} = {toml_value(value)}" for key, value in entries.items()]
+    lines += [f"{key} = {format_value(value)}" for key, value in entries.items()]
     for name, entry in sections.items():
-        lines += toml_section_lines(name, entry, nested=("dimensions",))
-    write_lines(path, lines)
+        lines += format_section_lines(name, entry, nested=("dimensions",))
+    write_lines(path, lines, private=True)  # attackers are described with what they know

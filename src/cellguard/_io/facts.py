@@ -1,4 +1,4 @@
-"""What one pass over a file tells: its hash, and whether its text is UTF-8."""
+"""Facts from one pass over a file: its hash, and whether its text is UTF-8."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["FileFacts", "ReadOnce", "file_facts", "is_utf8"]
+__all__ = ["FileFacts", "ReadOnce", "is_utf8", "read_file_facts"]
 
 _CHUNK = 1 << 22
 
 
 class Stream(Protocol):
-    """Whatever bytes are read from."""
+    """Any source of bytes."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What one pass over a file tells."""
+    """Facts from one pass over a file."""
 
     digest: str
-    """The SHA-256 of its bytes, as they lie on the disk."""
+    """SHA-256 of its bytes on disk."""
     utf8: bool
-    """Whether its text, unpacked where it is packed, is UTF-8; true of what cannot be: its reader complains."""
+    """Whether its text, unpacked if it is packed, is UTF-8; true if it cannot be unpacked: its reader reports that."""
 
 
 def is_utf8(stream: Stream) -> bool:
-    """Whether all that is left of a stream is text in UTF-8."""
+    """Return whether the rest of a stream is text in UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         while chunk := stream.read(_CHUNK):
@@ -44,7 +44,7 @@ def is_utf8(stream: Stream) -> bool:
 
 
 class _Hashing:
-    """A stream that hashes what passes."""
+    """A stream that hashes the bytes it passes on."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self.hash = stream, hashlib.sha256()
@@ -55,7 +55,7 @@ class _Hashing:
         return data
 
 
-def file_facts(path: Path) -> FileFacts:
+def read_file_facts(path: Path) -> FileFacts:
     """Read a file once, from its beginning to its end."""
     with path.open("rb") as stream:
         passing = _Hashing(stream)
@@ -70,19 +70,19 @@ def file_facts(path: Path) -> FileFacts:
 
 
 class ReadOnce:
-    """The facts of files; each is read once, unless it changes."""
+    """The facts of files; each file is read once, unless it changes."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int], FileFacts]] = {}
 
-    def of(self, path: Path) -> FileFacts:
+    def get_facts(self, path: Path) -> FileFacts:
         """Return the facts of a file."""
         stat = path.stat()
         now = stat.st_size, stat.st_mtime_ns
         if path not in self._known or self._known[path][0] != now:
-            self._known[path] = now, file_facts(path)
+            self._known[path] = now, read_file_facts(path)
         return self._known[path][1]
 
-    def encoding(self, paths: list[Path]) -> str:
+    def get_encoding(self, paths: list[Path]) -> str:
         """Return the encoding in which all files can be read."""
-        return "utf-8" if all(self.of(path).utf8 for path in paths) else "latin-1"
+        return "utf-8" if all(self.get_facts(path).utf8 for path in paths) else "latin-1"

@@ -1,4 +1,4 @@
-"""Reading with limits, writing at once or not at all."""
+"""Read with limits on size; write atomically."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import IO, cast
 
 from cellguard.exceptions import FormatError, InputError
 
-__all__ = ["atomic_writer", "in_utf8", "packing_writer", "read_bytes", "write_lines", "write_text"]
+__all__ = ["decode_to_utf8", "open_atomically", "open_compressed_atomically", "read_bytes", "write_lines", "write_text"]
 
 MAX_BYTES = 2 << 30
-"""No text file of this product is larger than this once unpacked: some thirty million cells."""
+"""Largest text file that this product reads, once unpacked: some thirty million cells."""
 _SUSPICIOUS_RATIO = 100
-"""DEFLATE packs plain repetition about 1000 : 1, a table of zeros 7 : 1."""
+"""Largest plausible ratio of unpacked to packed size: DEFLATE packs plain repetition about 1000 : 1, zeros 7 : 1."""
 
 
 def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """Read a file, unpacking ``.gz``, with a limit on what it may unpack to."""
+    """Read a file, unpacking ``.gz``, with a limit on its unpacked size."""
     path = Path(path)
     try:
         packed = path.stat().st_size
         if path.is_dir():
             raise InputError(f"{path}: is a folder; a file is needed.")
         if not path.is_file():  # a pipe or a device may never end
-            raise InputError(f"{path}: is no ordinary file.", hint="save what it holds to a file first.")
+            raise InputError(f"{path}: is not an ordinary file.", hint="save its content to a file first.")
         if path.suffix.lower() != ".gz":
             if packed > max_bytes:
                 raise FormatError.at(path, None, f"the file is larger than {max_bytes} bytes.")
@@ -53,8 +53,8 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         raise FormatError.at(path, None, "is not a complete gzip file.", hint="was the download cut short?") from None
 
 
-def in_utf8(raw: bytes) -> bytes:
-    """Return a text in UTF-8: what is not is taken for Latin-1."""
+def decode_to_utf8(raw: bytes) -> bytes:
+    """Return a text in UTF-8: any other encoding is taken for Latin-1."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -63,11 +63,11 @@ def in_utf8(raw: bytes) -> bytes:
 
 
 @contextmanager
-def atomic_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+def open_atomically(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary neighbour of ``path`` that replaces it on success and vanishes on failure.
 
     The temporary file is readable by its owner only until it takes its place, and a `private` one stays
-    so; a reader sees the old file or the whole new one, whatever happens in between.
+    so; a reader always sees the old file or the whole new one.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -89,9 +89,9 @@ def atomic_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[byt
 
 
 @contextmanager
-def packing_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Open an :func:`atomic_writer` that packs what is written where the name ends in ``.gz``."""
-    with atomic_writer(path, private=private) as raw:
+def open_compressed_atomically(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file as :func:`open_atomically` does, and compress it if the name ends in ``.gz``."""
+    with open_atomically(path, private=private) as raw:
         if not str(path).lower().endswith(".gz"):
             yield raw
             return
@@ -101,11 +101,21 @@ def packing_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[by
 
 def write_text(path: str | Path, text: str, *, private: bool = False) -> None:
     """Write a text, atomically."""
-    with atomic_writer(path, private=private) as stream:
+    with open_atomically(path, private=private) as stream:
         stream.write(text.encode())
 
 
-def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+def create_private(path: str | Path, text: str) -> None:
+    """Write a text to a new file that only its owner may read; leave an existing file unchanged."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def write_lines(path: str | Path, lines: Iterable[str], *, private: bool = False) -> None:
     """Write lines, atomically."""
-    with atomic_writer(path) as stream:
+    with open_atomically(path, private=private) as stream:
         stream.writelines(f"{line}\n".encode() for line in lines)

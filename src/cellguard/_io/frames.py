@@ -1,7 +1,7 @@
 """Frames of any library in, the same kind out; CSV and Parquet files.
 
-Inside cellguard a frame is a plain dict of columns: numpy arrays, pyarrow arrays or lists. Nothing
-here interprets the columns.
+Inside cellguard a frame is a plain dict of columns: numpy arrays, pyarrow arrays or lists. This module
+does not interpret the columns.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from cellguard._io.files import MAX_BYTES, atomic_writer, in_utf8, packing_writer, read_bytes
-from cellguard._io.sheet import is_workbook, read_sheet
+from cellguard._io.files import MAX_BYTES, decode_to_utf8, open_atomically, open_compressed_atomically, read_bytes
+from cellguard._io.workbooks.sheet import is_workbook, read_sheet
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError
 
@@ -26,32 +26,48 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "MAX_HEADER", "NUMBERS_ARE", "check_width_of_file", "column_as_csv_texts", "column_as_numbers", "column_as_texts",
-    "columns_beside_codes", "columns_of_frame", "encode_frame_column", "frame_of_columns", "free_frame_column_name",
-    "guarded_from_formulas", "has_decimal_commas", "header_of_csv", "library_of_frame", "read_frame", "refuse_utf16",
-    "rows_repeated_in_frame", "write_csv", "write_parquet",
+    "MAX_HEADER",
+    "NUMBERS_ARE",
+    "build_frame",
+    "check_width_of_file",
+    "convert_to_numbers",
+    "convert_to_texts",
+    "detect_frame_library",
+    "encode_frame_column",
+    "escape_formula",
+    "find_repeated_rows",
+    "format_csv_column",
+    "free_frame_column_name",
+    "has_decimal_commas",
+    "merge_codes_and_columns",
+    "read_csv_header",
+    "read_frame",
+    "read_frame_columns",
+    "refuse_utf16",
+    "write_csv",
+    "write_parquet",
 ]  # fmt: skip
 
 MAX_COLUMNS = 5000
-"""More than any survey has; every column costs time and memory, whether it is used or not."""
+"""More columns than any survey has; every column costs time and memory, even if unused."""
 MAX_HEADER = 1 << 20
-"""Bytes of the line that names the columns."""
+"""Largest length in bytes of the line that names the columns."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What begins a formula in a spreadsheet program."""
+"""Characters that begin a formula in a spreadsheet program."""
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
-_TOO_WIDE = "records lie below each other, a column for each of their properties; keep the columns that are needed."
+_TOO_WIDE = "use one row per record and one column per property; keep only the columns that are needed."
 
 Columns = Mapping[str, Any]
 
 
-def columns_of_frame(frame: Any) -> dict[str, Any]:
+def read_frame_columns(frame: Any) -> dict[str, Any]:
     """Return the columns of a frame (pandas, polars, pyarrow, or a mapping) as pyarrow arrays."""
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):
         return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
     if isinstance(frame, Mapping):
-        return {str(name): _arrow_column_of_frame(column, str(name)) for name, column in frame.items()}
+        return {str(name): _convert_to_arrow(column, str(name)) for name, column in frame.items()}
     import narwhals as nw
 
     try:
@@ -64,7 +80,7 @@ def columns_of_frame(frame: Any) -> dict[str, Any]:
     return {str(name): native[name].to_arrow() for name in native.columns}
 
 
-def _arrow_column_of_frame(column: Any, name: str) -> Any:
+def _convert_to_arrow(column: Any, name: str) -> Any:
     import pyarrow as pa
 
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
@@ -75,10 +91,10 @@ def _arrow_column_of_frame(column: Any, name: str) -> Any:
         raise InputError(f"column {name!r} mixes kinds of values.", hint="a column holds text or numbers.") from None
 
 
-def rows_repeated_in_frame(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
-    """Return some rows that have the same entries as one before, each after that one.
+def find_repeated_rows(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
+    """Return some rows with the same entries as an earlier one, as pairs (earlier, later).
 
-    >>> rows_repeated_in_frame([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
+    >>> find_repeated_rows([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
     [(0, 2)]
     """
     rows = np.column_stack(columns)
@@ -88,9 +104,9 @@ def rows_repeated_in_frame(columns: Sequence[IntArray], most: int) -> list[tuple
 
 
 def encode_frame_column(column: Any) -> tuple[list[str], IntArray]:
-    """Return the distinct codes of a column, in order of appearance, and each row's place among them; -1 for null.
+    """Return the distinct codes of a column, in order of appearance, and each row's index among them; -1 for null.
 
-    Whole numbers are codes too, without a point: a column that a missing value turned into floating
+    Whole numbers are codes too, without a decimal point: a column that a missing value turned into floating
     point gives the same codes as before.
     """
     import pyarrow as pa
@@ -110,13 +126,13 @@ def encode_frame_column(column: Any) -> tuple[list[str], IntArray]:
     return cast("list[str]", encoded.dictionary.to_pylist()), index
 
 
-def column_as_texts(column: Any) -> list[str]:
+def convert_to_texts(column: Any) -> list[str]:
     """Return a column as text; null becomes empty."""
     codes, index = encode_frame_column(column)
     return [codes[i] if i >= 0 else "" for i in index.tolist()]
 
 
-def column_as_numbers(column: Any, name: str) -> FloatArray:
+def convert_to_numbers(column: Any, name: str) -> FloatArray:
     """Return a column as numbers; null becomes NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -140,11 +156,11 @@ NUMBERS_ARE = (
     "digits and a decimal sign, such as 1234.5 or 1234,5: no thousands separators, units or marks; "
     "a cell without data has no row, a zero is 0."
 )
-"""What is said where something else stands in a column of numbers."""
+"""Hint for a column of numbers that holds anything else."""
 
 
 def has_decimal_commas(text: Any) -> bool:
-    """Say whether numbers are written with decimal commas, and could not be thousands: 1,5 but neither 1,234 nor 1.5,0.
+    """Return whether numbers have decimal commas that cannot separate thousands: 1,5 but neither 1,234 nor 1.5,0.
 
     >>> import pyarrow as pa
     >>> [has_decimal_commas(pa.array(x)) for x in (["1,5", "2"], ["1,234", "2"], ["1.5", "2"], ["1,234", "1,5"])]
@@ -158,10 +174,10 @@ def has_decimal_commas(text: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(known, r",([0-9]{1,2}|[0-9]{4,})$|^[+-]?(0|[0-9]{4,}),")).as_py())
 
 
-def library_of_frame(frame: Any) -> str | None:
-    """Return the name of the library of a frame; None for what is no frame, such as a dict of columns or a file.
+def detect_frame_library(frame: Any) -> str | None:
+    """Return the name of the library of a frame; None for anything else, such as a dict of columns or a file.
 
-    >>> library_of_frame({"x": [1]}) is None
+    >>> detect_frame_library({"x": [1]}) is None
     True
     """
     import narwhals as nw
@@ -170,11 +186,11 @@ def library_of_frame(frame: Any) -> str | None:
     return str(native.implementation.value) if isinstance(native, nw.DataFrame) else None
 
 
-def frame_of_columns(columns: Columns, like: Any = None) -> Any:
+def build_frame(columns: Columns, like: Any = None) -> Any:
     """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
-    table = pa.table({name: _column_for_arrow(column) for name, column in columns.items()})
+    table = pa.table({name: _prepare_for_arrow(column) for name, column in columns.items()})
     if like is None or isinstance(like, (pa.Table, Mapping)):
         return table
     import narwhals as nw
@@ -185,8 +201,8 @@ def frame_of_columns(columns: Columns, like: Any = None) -> Any:
     return nw.from_arrow(table, backend=backend).to_native()
 
 
-def _column_for_arrow(column: Any) -> Any:
-    """Return the column as something pyarrow takes; NaN stands for nothing."""
+def _prepare_for_arrow(column: Any) -> Any:
+    """Return the column in a form that pyarrow takes; NaN means no entry."""
     import pyarrow as pa
 
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
@@ -199,8 +215,8 @@ def _column_for_arrow(column: Any) -> Any:
 def read_frame(path: str | Path, *, sheet: str | None = None) -> dict[str, Any]:
     """Read a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.xlsx`` file into columns (pyarrow arrays).
 
-    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows. Of a
-    workbook it is the first sheet unless named.
+    Columns of a CSV file stay text: only the caller knows whether ``01`` is a code or a number. In a
+    workbook, read the first sheet unless another is named.
     """
     import pyarrow as pa
 
@@ -211,7 +227,9 @@ def read_frame(path: str | Path, *, sheet: str | None = None) -> dict[str, Any]:
         return read_sheet(path, sheet)
     try:
         if path.suffix.lower() == ".parquet":
-            return columns_of_frame(_read_parquet(path))
+            table = _read_parquet(path)
+            table.validate(full=True)  # text that is not UTF-8 would be noticed only when a value is used
+            return read_frame_columns(table)
         return _read_csv(path)
     except UnicodeDecodeError:
         raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
@@ -239,14 +257,14 @@ def _read_csv(path: Path) -> dict[str, Any]:
 
     raw = read_bytes(path)
     refuse_utf16(path, raw[:2])
-    raw = in_utf8(raw)
+    raw = decode_to_utf8(raw)
     if not raw.strip():
         raise FormatError.at(path, None, "the file is empty.", hint="the first line names the columns.")
     if b"\0" in raw[:4096]:
         raise FormatError.at(
             path, None, "is a binary file.", hint="a text file with comma-separated columns is needed."
         )
-    names, delimiter = header_of_csv(path, raw[: MAX_HEADER + 1])
+    names, delimiter = read_csv_header(path, raw[: MAX_HEADER + 1])
     options = pacsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
@@ -264,17 +282,17 @@ def _read_csv(path: Path) -> dict[str, Any]:
         raise
     if table.column_names != names:
         raise FormatError.at(path, 1, "the first line does not name the columns.")
-    return columns_of_frame(table)
+    return read_frame_columns(table)
 
 
 def refuse_utf16(path: str | Path, head: bytes) -> None:
-    """Refuse what spreadsheet programs call Unicode text, by the first bytes of a file."""
+    """Refuse UTF-16, which spreadsheet programs call Unicode text, by the first bytes of a file."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise FormatError.at(path, None, "is text in UTF-16.", hint="save it again as CSV in UTF-8, or as .xlsx.")
 
 
 def refuse_ragged_csv(path: Path, raw: bytes, width: int, delimiter: str) -> None:
-    """Refuse a file with a line of too few or too many columns, and say which."""
+    """Refuse a file in which a line has too few or too many columns, and name the line."""
     rows = csv.reader(io.StringIO(raw.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter)
     try:
         for row in rows:
@@ -283,7 +301,7 @@ def refuse_ragged_csv(path: Path, raw: bytes, width: int, delimiter: str) -> Non
                     path,
                     rows.line_num,
                     f"{len(row)} column{'' if len(row) == 1 else 's'}; the first line names {width}.",
-                    hint=f"columns are parted by {_SIGNS[delimiter]}; an entry that holds one stands in quotes.",
+                    hint=f"columns are separated by {_SIGNS[delimiter]}; put an entry that contains one in quotes.",
                 )
     except csv.Error:
         return
@@ -292,18 +310,19 @@ def refuse_ragged_csv(path: Path, raw: bytes, width: int, delimiter: str) -> Non
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def header_of_csv(path: str | Path, head: bytes) -> tuple[list[str], str]:
-    """Return the names of the columns and the sign between them, from the first bytes of a CSV file.
+def read_csv_header(path: str | Path, head: bytes) -> tuple[list[str], str]:
+    """Return the names of the columns and their separator, from the first bytes of a CSV file.
 
-    `head` is longer than :data:`MAX_HEADER` where the file is: a first line that does not end in it is no header.
+    `head` is longer than :data:`MAX_HEADER` if the file is: a first line that does not end within it is no header.
     """
     line = head.partition(b"\n")[0].rstrip(b"\r")
     if len(line) > MAX_HEADER:
         raise FormatError.at(path, 1, f"the first line is longer than {MAX_HEADER:,} bytes.", hint=_TOO_WIDE)
     header = line.decode("utf-8-sig", "replace")
     delimiter = max(",;\t", key=header.count)
+    whole = io.StringIO(head.decode("utf-8-sig", "replace"), newline="")  # a name in quotes may have a line break
     try:
-        names = next(csv.reader([header], delimiter=delimiter))
+        names = next(csv.reader(whole, delimiter=delimiter))
     except (csv.Error, StopIteration):
         raise FormatError.at(path, 1, "the first line does not name the columns.") from None
     check_width_of_file(path, len(names))
@@ -313,7 +332,7 @@ def header_of_csv(path: str | Path, head: bytes) -> tuple[list[str], str]:
 
 
 def check_width_of_file(path: str | Path, columns: int) -> None:
-    """Refuse a file with more columns than any survey has: each costs time and memory, whether it is used or not."""
+    """Refuse a file with more columns than any survey has: each costs time and memory, even if unused."""
     if columns > MAX_COLUMNS:
         raise FormatError.at(path, 1, f"{columns:,} columns; at most {MAX_COLUMNS:,} are possible.", hint=_TOO_WIDE)
 
@@ -322,15 +341,15 @@ def write_parquet(columns: Columns, path: str | Path, *, private: bool = False) 
     """Write the columns as a Parquet file, atomically."""
     import pyarrow.parquet as pq
 
-    table = frame_of_columns(columns)
-    with atomic_writer(path, private=private) as stream:
+    table = build_frame(columns)
+    with open_atomically(path, private=private) as stream:
         pq.write_table(table, stream, compression="zstd")
 
 
-def columns_beside_codes(codes: Columns, others: Columns) -> dict[str, Any]:
-    """Return columns of codes and other columns together; one that is called like a dimension gives way.
+def merge_codes_and_columns(codes: Columns, others: Columns) -> dict[str, Any]:
+    """Return columns of codes and other columns together; rename another column that has the name of a dimension.
 
-    >>> list(columns_beside_codes({"Value": ["a"]}, {"status": ["published"], "value": [1]}))
+    >>> list(merge_codes_and_columns({"Value": ["a"]}, {"status": ["published"], "value": [1]}))
     ['Value', 'status', 'value_']
     """
     out = dict(codes)
@@ -341,48 +360,51 @@ def columns_beside_codes(codes: Columns, others: Columns) -> dict[str, Any]:
 
 
 def free_frame_column_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken (lower-case names), with as many ``_`` behind it as are needed; take it."""
+    """Return a name that is not taken (lower-case names), with as many ``_`` appended as needed; mark it as taken."""
     while name.lower() in taken:
         name += "_"
     taken.add(name.lower())
     return name
 
 
-def guarded_from_formulas(text: str) -> str:
-    """Return a text that no spreadsheet program takes for a formula: where it could, an apostrophe comes first.
+def escape_formula(text: str) -> str:
+    """Return a text that no spreadsheet program reads as a formula: put an apostrophe first where it could.
 
-    Numbers stay what they are, with a sign too.
+    Numbers stay unchanged, even with a sign.
 
-    >>> [guarded_from_formulas(text) for text in ("=1+1", "@sum", "-1.5", "C10")]
+    >>> [escape_formula(text) for text in ("=1+1", "@sum", "-1.5", "C10")]
     ["'=1+1", "'@sum", '-1.5', 'C10']
     """
-    formula = text.lstrip("'").startswith(_FORMULA)  # one that is guarded already is guarded again: no two get equal
+    formula = text.lstrip("'").startswith(_FORMULA)  # escape an escaped one again: different texts stay different
     return f"'{text}" if formula and not _NUMBER.fullmatch(text) else text
 
 
 def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, private: bool = False) -> None:
-    """Write the columns as a CSV file (gzipped when the name ends in ``.gz``), atomically; numbers in full.
+    """Write the columns as a CSV file (gzipped when the name ends in ``.gz``), atomically, with all digits.
 
     Parameters
     ----------
     guard
-        For files that people open in a spreadsheet program: texts are :func:`guarded_from_formulas`.
+        For files that people open in a spreadsheet program: escape texts with :func:`escape_formula`.
     private
         Only the owner may read the file.
     """
-    text_of = guarded_from_formulas if guard else str
-    rows = zip(*(column_as_csv_texts(c, text_of) for c in columns.values()), strict=True)
-    with packing_writer(path, private=private) as stream:
+    text_of = escape_formula if guard else str
+    names = [text_of(name) for name in columns]
+    texts = [format_csv_column(column, text_of) for column in columns.values()]
+    # the csv module does not quote a single carriage return, and readers take it for the end of a line
+    returns = any("\r" in text for column in (names, *texts) for text in column)
+    with open_compressed_atomically(path, private=private) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([text_of(name) for name in columns])
-        writer.writerows(rows)
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL)
+        writer.writerow(names)
+        writer.writerows(zip(*texts, strict=True))
         text.flush()
         text.detach()
 
 
-def column_as_csv_texts(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
-    """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
+def format_csv_column(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
+    """Return numbers in their shortest exact form, whole ones without a decimal point, and an empty text for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column
         return ["" if v is None else text_of(str(v)) for v in listed]

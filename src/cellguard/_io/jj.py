@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._io.files import packing_writer, read_bytes
-from cellguard._io.frames import column_as_csv_texts
+from cellguard._io.files import open_compressed_atomically, read_bytes
+from cellguard._io.frames import format_csv_column
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
@@ -33,7 +33,7 @@ _STATUS = ("s", "u", "m", "z")
 _TO_NUMBERS = bytes.maketrans(b"sumzSUMZ():", b"01230123   ")
 _FIELDS = 9
 _BLANK, _WORD, _LETTER, _COLON, _OPEN, _CLOSE = range(6)
-# What each byte is to the grammar; the numbers themselves are the C routine's business.
+# The class of each byte in the grammar; the C routine reads the numbers themselves.
 _KINDS = bytearray([_WORD]) * 256
 for _bytes, _kind in ((b" \t\n\r\v\f", _BLANK), (b"sumzSUMZ", _LETTER), (b":", _COLON), (b"(", _OPEN), (b")", _CLOSE)):
     for _byte in _bytes:
@@ -52,14 +52,14 @@ def read_jj(path: str | Path) -> dict[str, Any]:
         raise FormatError.at(path, None, "is a gzip file.", hint="give it a name that ends in .gz.")
     if b"\0" in text:
         raise FormatError.at(path, None, "is a binary file.", hint=_HINT)
-    numbers = _numbers_of_jj_text(text)
-    parsed = None if numbers is None else _table_of_jj_numbers(numbers, text)
+    numbers = _parse_numbers(text)
+    parsed = None if numbers is None else _build_table(numbers, text)
     if parsed is None:
-        raise _first_mistake_in_jj(path, text)
+        raise _find_first_mistake(path, text)
     return parsed
 
 
-def _numbers_of_jj_text(text: bytes) -> FloatArray | None:
+def _parse_numbers(text: bytes) -> FloatArray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy warns, then stops, at text it cannot read
@@ -68,27 +68,27 @@ def _numbers_of_jj_text(text: bytes) -> FloatArray | None:
         return None
 
 
-def _count_that_fits_jj(number: float, most: float) -> int | None:
-    """Return the number as a count of things of which at most `most` fit into the file."""
+def _read_count(number: float, most: float) -> int | None:
+    """Return the number as a count of items of which at most `most` fit into the file."""
     return int(number) if number == np.floor(number) and 0 <= number <= most else None
 
 
-def _table_of_jj_numbers(x: FloatArray, text: bytes) -> dict[str, Any] | None:
+def _build_table(x: FloatArray, text: bytes) -> dict[str, Any] | None:
     if len(x) < 3 or x[0] != 0:
         return None
-    n = _count_that_fits_jj(x[1], (len(x) - 3) / _FIELDS)
+    n = _read_count(x[1], (len(x) - 3) / _FIELDS)
     if n is None:
         return None
     cells = x[2 : 2 + _FIELDS * n].reshape(n, _FIELDS)
     at = 2 + _FIELDS * n
-    m = _count_that_fits_jj(x[at], (len(x) - at) / 2)
+    m = _read_count(x[at], (len(x) - at) / 2)
     if m is None:
         return None
-    start = _relation_starts_in_jj(x, at + 1, m)
+    start = _find_relation_starts(x, at + 1, m)
     if start is None:
         return None
     lengths = x[start + 1].astype(np.int64)
-    if not _follows_grammar(text, n, lengths):
+    if not _check_grammar(text, n, lengths):
         return None
     inside = np.ones(len(x), bool)
     inside[: at + 1] = False
@@ -120,14 +120,14 @@ def _table_of_jj_numbers(x: FloatArray, text: bytes) -> dict[str, Any] | None:
     return {**columns, **levels, "relations": T, "rhs": rhs, "fixed": status == 3, "sensitive": sensitive}
 
 
-def _relation_starts_in_jj(x: FloatArray, at: int, m: int) -> IntArray | None:
-    """Return where each relation begins; its length stands behind its right-hand side."""
+def _find_relation_starts(x: FloatArray, at: int, m: int) -> IntArray | None:
+    """Return where each relation begins; its length follows its right-hand side."""
     starts = np.empty(m, np.int64)
     end = len(x)
     for row in range(m):
         if at + 1 >= end:
             return None
-        k = _count_that_fits_jj(x[at + 1], (end - at) / 2)
+        k = _read_count(x[at + 1], (end - at) / 2)
         if k is None:
             return None
         starts[row] = at
@@ -135,10 +135,10 @@ def _relation_starts_in_jj(x: FloatArray, at: int, m: int) -> IntArray | None:
     return starts if at == end else None
 
 
-def _follows_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
-    """Check that words, status letters, colons and brackets stand where the grammar has them.
+def _check_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
+    """Check that words, status letters, colons and brackets are where the grammar requires them.
 
-    The numbers alone would not tell ``1s`` from ``10``, nor a misplaced bracket from a blank.
+    The numbers alone would not distinguish ``1s`` from ``10``, or a misplaced bracket from a blank.
     """
     kinds = np.frombuffer(text.translate(_KINDS), np.uint8)
     wordy = (kinds == _WORD) | (kinds == _LETTER)
@@ -149,7 +149,7 @@ def _follows_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
     letters = marks[found == _LETTER]
     cells = np.full((n, _FIELDS), _WORD, np.uint8)
     cells[:, 3] = _LETTER
-    expected = np.concatenate([[_WORD, _WORD], cells.ravel(), [_WORD], _jj_marks_of_relations(lengths)])
+    expected = np.concatenate([[_WORD, _WORD], cells.ravel(), [_WORD], _list_relation_marks(lengths)])
     return (
         np.array_equal(found, expected)
         and np.count_nonzero(kinds == _LETTER) == n
@@ -157,7 +157,7 @@ def _follows_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
     )
 
 
-def _jj_marks_of_relations(lengths: IntArray) -> NDArray[np.uint8]:
+def _list_relation_marks(lengths: IntArray) -> NDArray[np.uint8]:
     """Return the kinds of the marks of relations: ``rhs K :``, then ``cell ( sign )`` for each part."""
     size = 3 + 4 * lengths
     start = np.cumsum(size) - size
@@ -168,43 +168,45 @@ def _jj_marks_of_relations(lengths: IntArray) -> NDArray[np.uint8]:
     return marks
 
 
-def _first_mistake_in_jj(path: str | Path, text: bytes) -> FormatError:
-    """Read the file again, line by line, for the place of its first mistake.
+def _find_first_mistake(path: str | Path, text: bytes) -> FormatError:
+    """Read the file again, line by line, to find its first mistake.
 
-    No number of the file is repeated: where a line is missing, a value may stand in the place of a count.
+    Messages repeat no number of the file: if a line is missing, a value may be in the place of a count.
     """
 
-    def wrong(line: int, what: str) -> FormatError:
+    def build_error(line: int, what: str) -> FormatError:
         return FormatError.at(path, line, what, hint=_HINT)
 
     lines = [(i, s.decode("latin-1")) for i, s in enumerate(text.split(b"\n"), 1) if s.strip()]
     if lines[0][1].strip() != "0":
-        return wrong(lines[0][0], "the first line of a JJ file is 0.")
-    n = _whole_number_of_token(lines[1][1].strip()) if len(lines) > 1 else None
+        return build_error(lines[0][0], "the first line of a JJ file is 0.")
+    n = _parse_whole_number(lines[1][1].strip()) if len(lines) > 1 else None
     if n is None:
-        return wrong(lines[min(1, len(lines) - 1)][0], "the number of cells is missing or no whole number.")
+        return build_error(lines[min(1, len(lines) - 1)][0], "the number of cells is missing or not a whole number.")
     if n > len(text):
-        return wrong(lines[1][0], "more cells are claimed than the file can hold.")
+        return build_error(lines[1][0], "the file claims more cells than it can hold.")
     for want, (no, line) in enumerate(lines[2 : 2 + n]):
-        if what := _mistake_in_jj_cell(line.split(), want):
-            return wrong(no, what)
+        if what := _check_cell_tokens(line.split(), want):
+            return build_error(no, what)
     if len(lines) < 3 + n:
-        return wrong(lines[-1][0], "the file ends before its last cell and the number of relations; is it cut short?")
+        return build_error(lines[-1][0], "the file ends before the number of relations; is it cut short?")
     no, line = lines[2 + n]
-    m = _whole_number_of_token(line.strip())
+    m = _parse_whole_number(line.strip())
     if m is None:
-        return wrong(no, "the number of relations is missing or no whole number.")
+        return build_error(no, "the number of relations is missing or not a whole number.")
     rest = lines[3 + n :]
     for no, line in rest[:m]:
-        if what := _mistake_in_jj_relation(line, n):
-            return wrong(no, what)
+        if what := _check_relation_tokens(line, n):
+            return build_error(no, what)
     if len(rest) != m:
-        return wrong(rest[-1][0] if rest else no, f"{len(rest)} relations are there, another number is claimed.")
+        return build_error(
+            rest[-1][0] if rest else no, f"the file has {len(rest)} relations, but claims another number."
+        )
     return FormatError.at(path, None, "does not follow the grammar of JJ.", hint=_HINT)
 
 
-def _whole_number_of_token(token: str) -> int | None:
-    """Return a whole number of a size that a file can hold."""
+def _parse_whole_number(token: str) -> int | None:
+    """Return a whole number small enough for a file to hold."""
     return int(token) if token.isascii() and token.isdecimal() and len(token) <= 15 else None
 
 
@@ -212,7 +214,7 @@ def _is_number_token(token: str, *, finite: bool = True) -> bool:
     return bool(_NUMBER.fullmatch(token)) and not (finite and np.isinf(float(token)))
 
 
-def _mistake_in_jj_cell(tokens: list[str], want: int) -> str | None:
+def _check_cell_tokens(tokens: list[str], want: int) -> str | None:
     if len(tokens) != _FIELDS:
         return f"a cell line has {_FIELDS} fields, this one {len(tokens)}."
     if tokens[0] != str(want):
@@ -222,43 +224,43 @@ def _mistake_in_jj_cell(tokens: list[str], want: int) -> str | None:
     names = ("value", "cost", "lb", "ub", "lpl", "upl", "spl")
     for name, token in zip(names, tokens[1:3] + tokens[4:], strict=True):
         if not _is_number_token(token, finite=name not in ("lb", "ub")):
-            return f"the {name} is not a number{' that is finite' if name not in ('lb', 'ub') else ''}."
+            return f"the {name} is not a {'finite ' if name not in ('lb', 'ub') else ''}number."
     return None
 
 
-def _mistake_in_jj_relation(line: str, n: int) -> str | None:
+def _check_relation_tokens(line: str, n: int) -> str | None:
     head, colon, tail = line.partition(":")
     heads = head.split()
-    if not colon or len(heads) != 2 or not _is_number_token(heads[0]) or _whole_number_of_token(heads[1]) is None:
+    if not colon or len(heads) != 2 or not _is_number_token(heads[0]) or _parse_whole_number(heads[1]) is None:
         return "a relation line starts with 'rhs K :', a finite number and a whole one."
     if not _PARTS.fullmatch(tail):
         return "a part of a relation is written 'cell (sign)'."
     tokens = tail.replace("(", " ").replace(")", " ").split()
     if len(tokens) != 2 * int(heads[1]):
-        return f"{len(tokens) // 2} cells are there, another number is claimed."
-    index = [_whole_number_of_token(token) for token in tokens[0::2]]
+        return f"the relation has {len(tokens) // 2} cells, but claims another number."
+    index = [_parse_whole_number(token) for token in tokens[0::2]]
     if any(i is None or i >= n for i in index):
         return f"a relation names a cell outside 0..{n - 1}."
     if not all(_is_number_token(token) for token in tokens[1::2]):
-        return "a coefficient is not a number that is finite."
+        return "a coefficient is not a finite number."
     return None
 
 
 def write_jj(path: str | Path, fields: dict[str, Any]) -> None:
-    """Write the arrays of a table as JJ text (gzipped when the name ends in ``.gz``), atomically."""
+    """Write the arrays of a table as JJ text (gzipped if the name ends in ``.gz``), atomically, for its owner only."""
     n = len(fields["values"])
     status = np.select([fields["fixed"], fields["sensitive"]], ["z", "u"], "s").tolist()
-    before = [column_as_csv_texts(fields[name]) for name in ("values", "weights")]
-    after = [column_as_csv_texts(fields[name]) for name in ("lb", "ub", "lower", "upper", "sliding")]
+    before = [format_csv_column(fields[name]) for name in ("values", "weights")]
+    after = [format_csv_column(fields[name]) for name in ("lb", "ub", "lower", "upper", "sliding")]
     rows = zip(map(str, range(n)), *before, status, *after, strict=True)
     T = fields["relations"]
-    terms = [f"{c} ({s})" for c, s in zip(T.indices.tolist(), column_as_csv_texts(T.data), strict=True)]
+    terms = [f"{c} ({s})" for c, s in zip(T.indices.tolist(), format_csv_column(T.data), strict=True)]
     ends = T.indptr.tolist()
     relations = (
         f"{b} {end - begin} : {' '.join(terms[begin:end])}\n"
-        for b, begin, end in zip(column_as_csv_texts(fields["rhs"]), ends[:-1], ends[1:], strict=True)
+        for b, begin, end in zip(format_csv_column(fields["rhs"]), ends[:-1], ends[1:], strict=True)
     )
-    with packing_writer(path) as stream:
+    with open_compressed_atomically(path, private=True) as stream:
         stream.write(f"0\n{n}\n".encode())
         stream.write(("\n".join(map(" ".join, rows)) + "\n").encode() if n else b"")
         stream.write(f"{T.shape[0]}\n".encode())

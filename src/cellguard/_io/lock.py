@@ -1,4 +1,4 @@
-"""A lock on a folder: one process at a time works in it, and its death gives the lock back."""
+"""A lock on a folder: one process at a time works in it, and the lock ends with the process."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pathlib import Path
 
 from cellguard.exceptions import InputError
 
-__all__ = ["locked", "wait_for_lock"]
+__all__ = ["lock_folder", "wait_for_lock"]
 
 _ATTEMPTS = 100
 _PATIENCE_S = 10.0
-"""So long a line waits for its turn; who holds a file longer than that has died."""
+"""Seconds that a line waits for its turn; a process that holds a file for longer counts as dead."""
 
 
 @contextmanager
-def locked(folder: Path, *, busy: str) -> Iterator[None]:
-    """Hold the lock of a folder, which is made where it is not there; `busy` is said where somebody else holds it."""
-    handle = _lock_taken(folder, busy)
+def lock_folder(folder: Path, *, busy: str) -> Iterator[None]:
+    """Hold the lock of a folder, which is created if missing; raise an error with the text `busy` if it is taken."""
+    handle = _take_lock(folder, busy)
     try:
         yield
     finally:
         os.close(handle)
 
 
-def _lock_taken(folder: Path, busy: str) -> int:
-    """Return the open file that is the lock. Who ends his work removes it: then one begins again."""
+def _take_lock(folder: Path, busy: str) -> int:
+    """Return the open lock file. A process that finishes removes the file: then try again."""
     path = folder / "lock"
     for _ in range(_ATTEMPTS):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def _lock_taken(folder: Path, busy: str) -> int:
             continue
         if not _hold_lock(handle):
             os.close(handle)
-            raise InputError(busy, hint="wait until it has ended, or give this one a folder of its own.")
+            raise InputError(busy, hint="wait until the other run has ended, or use another folder for this one.")
         try:
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
@@ -50,7 +50,7 @@ def _lock_taken(folder: Path, busy: str) -> int:
 
 
 def wait_for_lock(handle: int) -> None:
-    """Wait until nobody else holds an open file, and hold it until it is closed."""
+    """Wait until no other process holds an open file, and hold it until it is closed."""
     begun = time.monotonic()
     while not _hold_lock(handle) and time.monotonic() - begun < _PATIENCE_S:
         time.sleep(0.01)

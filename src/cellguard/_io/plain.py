@@ -1,4 +1,4 @@
-"""What JSON can hold."""
+"""Values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["plain_json"]
+__all__ = ["convert_to_plain_json"]
 
 
-def plain_json(value: Any) -> Any:
-    """Return the value as JSON can hold it: plain numbers, null for what is not finite.
+def convert_to_plain_json(value: Any) -> Any:
+    """Return the value in a form that JSON can hold: plain numbers, null for numbers that are not finite.
 
-    >>> plain_json({"gap": float("nan"), "cells": (1, 2)})
+    >>> convert_to_plain_json({"gap": float("nan"), "cells": (1, 2)})
     {'gap': None, 'cells': [1, 2]}
     """
     if isinstance(value, Mapping):
-        return {str(key): plain_json(item) for key, item in value.items()}
+        return {str(key): convert_to_plain_json(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # numpy's numbers and arrays
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain_json(item) for item in value]
+        return [convert_to_plain_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -1,4 +1,4 @@
-"""TOML: read with errors of ours, and written, which the standard library does not."""
+"""TOML: read with cellguard's own errors, and written, which the standard library does not do."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from cellguard._io.files import read_bytes
 from cellguard.exceptions import FormatError
 
-__all__ = ["parse_toml", "read_toml_text", "toml_document", "toml_key", "toml_section_lines", "toml_value"]
+__all__ = ["format_document", "format_key", "format_section_lines", "format_value", "parse_toml", "read_toml_text"]
 
 _MAX_BYTES = 16 << 20
 
 
 def read_toml_text(path: Path, called: object) -> str:
-    """Read a text in UTF-8; errors name it as it is called."""
+    """Read a text in UTF-8; errors call it `called`."""
     try:
         return read_bytes(path, max_bytes=_MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -24,50 +24,50 @@ def read_toml_text(path: Path, called: object) -> str:
 
 
 def parse_toml(text: str, called: object) -> dict[str, Any]:
-    """Return what a TOML text says; errors name it as it is called."""
+    """Return the content of a TOML text; errors call it `called`."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = "texts stand in quotes, lists in [ ]."
+        hint = "put texts in quotes and lists in [ ]."
         raise FormatError.at(called, None, f"is not TOML: {error}.", hint=hint) from None
     except RecursionError:
         raise FormatError.at(called, None, "is nested too deeply.") from None
 
 
-def toml_key(name: str) -> str:
+def format_key(name: str) -> str:
     """Return a key: bare where TOML allows it, else in quotes."""
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain else f'"{_escaped_toml_text(name)}"'
+    return name if plain else f'"{_escape_text(name)}"'
 
 
-def toml_value(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as TOML; floats in their shortest exact form.
 
-    >>> toml_value({"region": "N", "digits": [1, 2.5], "on": True})
+    >>> format_value({"region": "N", "digits": [1, 2.5], "on": True})
     '{region = "N", digits = [1, 2.5], on = true}'
     """
     if isinstance(value, str):
         if value.count("\n") > 1:
-            return '"""\n' + "\n".join(_escaped_toml_text(line) for line in value.split("\n")) + '"""'
-        return f'"{_escaped_toml_text(value)}"'
+            return '"""\n' + "\n".join(_escape_text(line) for line in value.split("\n")) + '"""'
+        return f'"{_escape_text(value)}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+        return "[" + ", ".join(format_value(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml_key(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{format_key(k)} = {format_value(v)}" for k, v in value.items()) + "}"
     return repr(value)
 
 
-def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -> str:
+def format_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -> str:
     """Return a document: single entries, then a section for each mapping and each entry of a list of mappings.
 
     Parameters
     ----------
     nested
-        Mappings of which every entry is a section of its own, as in ``[dimensions.region]``.
+        Mappings in which every entry is a section of its own, as in ``[dimensions.region]``.
 
-    >>> print(toml_document({"rules": [{"p": 10}], "seed": 1, "dims": {"a b": {}}}, nested=("dims",)))
+    >>> print(format_document({"rules": [{"p": 10}], "seed": 1, "dims": {"a b": {}}}, nested=("dims",)))
     seed = 1
     <BLANKLINE>
     [[rules]]
@@ -77,11 +77,11 @@ def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -
     <BLANKLINE>
     """
     lines = [
-        f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_toml_section(value)
+        f"{format_key(name)} = {format_value(value)}" for name, value in content.items() if not _is_toml_section(value)
     ]
     for name, value in content.items():
         if _is_toml_section(value):
-            lines += toml_section_lines(name, value, nested)
+            lines += format_section_lines(name, value, nested)
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -91,21 +91,21 @@ def _is_toml_section(value: Any) -> bool:
     )
 
 
-def toml_section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+def format_section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
     """Yield the lines of a section, or of each of its entries: those of a list, and of a `nested` mapping."""
-    key = toml_key(name)
+    key = format_key(name)
     if isinstance(value, list):
         heads = [(f"[[{key}]]", entry) for entry in value]
     elif name in nested:
-        heads = [(f"[{key}.{toml_key(inner)}]", entry) for inner, entry in value.items()]
+        heads = [(f"[{key}.{format_key(inner)}]", entry) for inner, entry in value.items()]
     else:
         heads = [(f"[{key}]", value)]
     for head, entry in heads:
         yield ""
         yield head
-        yield from (f"{toml_key(k)} = {toml_value(v)}" for k, v in entry.items())
+        yield from (f"{format_key(k)} = {format_value(v)}" for k, v in entry.items())
 
 
-def _escaped_toml_text(text: str) -> str:
+def _escape_text(text: str) -> str:
     out = text.replace("\\", "\\\\").replace('"', '\\"')
     return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

@@ -1,4 +1,4 @@
-"""XLSX files, written plainly: the same cells give the same bytes, and no text is ever taken for a formula."""
+"""XLSX files, written plainly: the same cells give the same bytes, and no text is ever read as a formula."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import open_atomically
 
 __all__ = ["STYLES", "write_xlsx"]
 
 STYLES = ("plain", "text", "head", "primary", "secondary", "changed", "warning")
-"""What a cell may look like; `text` and those behind it never start a formula."""
+"""Styles of a cell; `text` and the styles after it never start a formula."""
 _FILLS = {"primary": "F4B6A6", "secondary": "F9E0A2", "changed": "CFE3F5", "warning": "D62728", "head": "E8EAED"}
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -32,11 +32,11 @@ def write_xlsx(path: str | Path, sheets: Mapping[str, Iterable[Row]]) -> None:
     that a code such as ``=cmd()`` stays a text even after the cell is edited; NaN and None are empty.
     """
     names = list(sheets)
-    with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        for name, content in _xlsx_package_parts(names).items():
+    with open_atomically(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, content in _build_package_parts(names).items():
             _store_xlsx_part(archive, name, content)
         for number, rows in enumerate(sheets.values(), start=1):
-            _store_xlsx_part(archive, f"xl/worksheets/sheet{number}.xml", _sheet_xml(rows))
+            _store_xlsx_part(archive, f"xl/worksheets/sheet{number}.xml", _render_sheet(rows))
 
 
 def _store_xlsx_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
@@ -46,13 +46,13 @@ def _store_xlsx_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
     archive.writestr(entry, content.encode())
 
 
-def _xlsx_package_parts(names: Sequence[str]) -> dict[str, str]:
+def _build_package_parts(names: Sequence[str]) -> dict[str, str]:
     """Return the parts of the package around the sheets."""
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     numbers = range(1, len(names) + 1)
     sheets = "".join(
         f'<sheet name="{title}" sheetId="{i}" r:id="rId{i}"/>'
-        for i, title in zip(numbers, _xlsx_sheet_titles(names), strict=True)
+        for i, title in zip(numbers, _choose_sheet_titles(names), strict=True)
     )
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers
@@ -72,16 +72,16 @@ def _xlsx_package_parts(names: Sequence[str]) -> dict[str, str]:
         "xl/workbook.xml": f'{head}<workbook xmlns="{_MAIN}" xmlns:r="{_RELS}"><sheets>{sheets}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
         f"{links}{styles}</Relationships>",
-        "xl/styles.xml": head + _xlsx_style_sheet(),
+        "xl/styles.xml": head + _build_style_sheet(),
     }
 
 
 _LONGEST = 31
-"""Characters of a sheet's title; spreadsheet programs refuse more, and titles that differ in case alone."""
+"""Largest number of characters in a sheet's title; spreadsheet programs also refuse titles that differ only in case."""
 
 
-def _xlsx_sheet_titles(names: Sequence[str]) -> list[str]:
-    """Return a title that a sheet may have for each name; where two would be alike, the second gets a number."""
+def _choose_sheet_titles(names: Sequence[str]) -> list[str]:
+    """Return a valid sheet title for each name; where two would be alike, the second gets a number."""
     out: list[str] = []
     taken: set[str] = set()
     for name in names:
@@ -96,7 +96,7 @@ def _xlsx_sheet_titles(names: Sequence[str]) -> list[str]:
     return out
 
 
-def _xlsx_style_sheet() -> str:
+def _build_style_sheet() -> str:
     fills = "".join(
         f'<fill><patternFill patternType="solid"><fgColor rgb="FF{colour}"/></patternFill></fill>'
         for colour in _FILLS.values()
@@ -119,7 +119,7 @@ def _xlsx_style_sheet() -> str:
     )
 
 
-def _sheet_xml(rows: Iterable[Row]) -> str:
+def _render_sheet(rows: Iterable[Row]) -> str:
     out = [f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{_MAIN}">']
     out.append('<sheetViews><sheetView workbookViewId="0">')
     out.append('<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>')
@@ -128,14 +128,14 @@ def _sheet_xml(rows: Iterable[Row]) -> str:
         if number > _MAX_ROWS:
             break
         cells = "".join(
-            _cell_xml(f"{_column_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row)
+            _render_cell(f"{_format_column_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row)
         )
         out.append(f'<row r="{number}">{cells}</row>')
     out.append("</sheetData></worksheet>")
     return "".join(out)
 
 
-def _cell_xml(place: str, value: Any, style: str) -> str:
+def _render_cell(place: str, value: Any, style: str) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return f'<c r="{place}" s="{STYLES.index(style)}"/>'
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -146,10 +146,10 @@ def _cell_xml(place: str, value: Any, style: str) -> str:
     return f'<c r="{place}" s="{STYLES.index(style)}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
 
-def _column_letters(column: int) -> str:
+def _format_column_letters(column: int) -> str:
     """Return the name of a column.
 
-    >>> _column_letters(0), _column_letters(27)
+    >>> _format_column_letters(0), _format_column_letters(27)
     ('A', 'AB')
     """
     name = ""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellguard._io.argus.words import float_of_argus_word, lines_of_argus_file, unquoted_word
 from cellguard._io.files import write_lines
+from cellguard._io.words import parse_float, read_lines, strip_quotes
 from cellguard.exceptions import FormatError
 
 __all__ = ["Decision", "read_hst", "write_hst"]
@@ -18,11 +18,11 @@ _HINT = "a line has the codes of a cell, then S, U, P, C or W with a number, or 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A line: the cell's codes, what is decided, and its numbers."""
+    """One line: the cell's codes, the decision, and its numbers."""
 
     codes: tuple[str, ...]
     action: str
-    """S safe, U unsafe, P published as it is, W weight, PL protection levels."""
+    """S safe, U unsafe, P published unchanged, W weight, PL protection levels."""
     numbers: tuple[float, ...] = ()
     place: str = ""
     """File and line, for messages."""
@@ -31,8 +31,8 @@ class Decision:
 def read_hst(path: str | Path, n_codes: int, separator: str = ",") -> list[Decision]:
     """Read an a priori file of a table with `n_codes` dimensions."""
     decisions = []
-    for number, line in lines_of_argus_file(path):
-        fields = [unquoted_word(f) for f in line.split(separator)]
+    for number, line in read_lines(path):
+        fields = [strip_quotes(f) for f in line.split(separator)]
         if len(fields) < n_codes + 1:
             raise FormatError.at(path, number, f"{n_codes} codes and a decision are needed.", hint=_HINT)
         action, arguments = fields[n_codes].upper(), [f for f in fields[n_codes + 1 :] if f]
@@ -40,9 +40,9 @@ def read_hst(path: str | Path, n_codes: int, separator: str = ",") -> list[Decis
             raise FormatError.at(path, number, f"unknown decision {action[:12]!r}.", hint=_HINT)
         if len(arguments) != _ARGUMENTS[action]:
             raise FormatError.at(path, number, f"{action} takes {_ARGUMENTS[action]} numbers.", hint=_HINT)
-        numbers = tuple(float_of_argus_word(a, path, number, f"the number behind {action}") for a in arguments)
+        numbers = tuple(parse_float(a, path, number, f"the number after {action}") for a in arguments)
         if any(x < 0 for x in numbers):
-            raise FormatError.at(path, number, f"the number behind {action} is below 0.")
+            raise FormatError.at(path, number, f"the number after {action} is below 0.")
         codes = tuple(f.strip() for f in fields[:n_codes])
         place = f"{path}:{number}"
         decisions.append(Decision(codes=codes, action="W" if action == "C" else action, numbers=numbers, place=place))

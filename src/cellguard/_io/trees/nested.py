@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 
 from cellguard.exceptions import InputError
 
-__all__ = ["code_pairs_in_nested_columns"]
+__all__ = ["derive_code_pairs"]
 
 _HINT = "each code of a finer level belongs to one code of the coarser; is a row wrong, or the order of the columns?"
 
 
-def code_pairs_in_nested_columns(levels: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+def derive_code_pairs(levels: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return (code, parent) pairs, the parent empty at the top, from columns of codes, the coarsest first.
 
-    A blank code leaves its level out: the tree is not equally deep everywhere. A code that has nothing below it
-    but itself is one code, not two. A coarser code that is spelt like a finer one takes its column's name along.
+    A blank code skips its level: branches may differ in depth. A code with only itself below it
+    is one code, not two. A coarser code that is spelt like a finer one gets its column's name as a prefix.
 
-    >>> code_pairs_in_nested_columns({"A10": ["AZ", "AZ", "BE"], "A21": ["A", "A", "B"], "A88": ["01", "02", "05"]})
+    >>> derive_code_pairs({"A10": ["AZ", "AZ", "BE"], "A21": ["A", "A", "B"], "A88": ["01", "02", "05"]})
     [('AZ', ''), ('A', 'AZ'), ('01', 'A'), ('02', 'A'), ('BE', ''), ('B', 'BE'), ('05', 'B')]
     """
     names = list(levels)
     rows = list(dict.fromkeys(zip(*([code.strip() for code in levels[name]] for name in names), strict=True)))
-    spelt = _code_names_in_nested_columns(names, rows)
+    spelt = _name_codes(names, rows)
     parent: dict[str, tuple[str, str]] = {}
     for row in rows:
         above, up = "", ""
@@ -41,8 +41,8 @@ def code_pairs_in_nested_columns(levels: Mapping[str, Sequence[str]]) -> list[tu
     return [(code, above) for code, (above, _) in parent.items()]
 
 
-def _code_names_in_nested_columns(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> dict[tuple[int, str], str]:
-    """Return how each code of each level is called; None is left out of what is only a code of a finer level again."""
+def _name_codes(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> dict[tuple[int, str], str]:
+    """Return the name of each code of each level; leave out codes that only repeat at a finer level."""
     below: dict[tuple[int, str], set[str]] = {}
     for row in rows:
         for level, code in enumerate(row):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cellguard._io.files import in_utf8, read_bytes
+from cellguard._io.files import decode_to_utf8, read_bytes
 from cellguard.exceptions import FormatError
 
 __all__ = ["Line", "parse_hrc_outline", "parse_indented_outline", "read_text"]
@@ -22,13 +22,13 @@ def read_text(path: str | Path) -> str:
     raw = read_bytes(path, max_bytes=_MAX_BYTES)
     if b"\0" in raw[:4096]:
         raise FormatError.at(path, None, "is a binary file.", hint="a text file with one code per line is needed.")
-    return in_utf8(raw).decode("utf-8-sig")
+    return decode_to_utf8(raw).decode("utf-8-sig")
 
 
 def parse_hrc_outline(path: str | Path, lead: str = "@") -> list[Line]:
     """Read a ``.hrc`` file: one code per line, as many lead strings before it as its depth.
 
-    Blanks behind the lead strings belong to the code; the total is never listed.
+    Blanks after the lead strings belong to the code; the total is never listed.
     """
     if not lead:
         raise FormatError.at(path, None, "the lead string is empty.", hint='tau-ARGUS files use "@".')
@@ -41,7 +41,7 @@ def parse_hrc_outline(path: str | Path, lead: str = "@") -> list[Line]:
         while code.startswith(lead):
             code, depth = code[len(lead) :], depth + 1
         if not code.strip():
-            raise FormatError.at(path, number, "there is no code behind the lead strings.")
+            raise FormatError.at(path, number, "there is no code after the lead strings.")
         above = lines[-1][0] if lines else -1
         if depth > above + 1:
             wrong = f"depth {depth} below a code of depth {above}."
@@ -53,7 +53,7 @@ def parse_hrc_outline(path: str | Path, lead: str = "@") -> list[Line]:
 
 
 def parse_indented_outline(text: str, source: str | Path = "text") -> list[Line]:
-    """Read an outline whose depth is the indentation; a tab or two blanks part a code from its label."""
+    """Read an outline whose depth is the indentation; a tab or two blanks separate a code from its label."""
     lines: list[Line] = []
     indents: list[int] = []  # indentation of the line's ancestors and itself
     for number, raw in enumerate(text.expandtabs(8).splitlines() if "\t" not in text.strip() else text.splitlines(), 1):

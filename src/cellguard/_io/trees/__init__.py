@@ -1,0 +1,1 @@
+"""Text files and columns that describe a tree of codes."""

@@ -1,0 +1,1 @@
+"""The kinds of release, and everything that depends on the kind."""

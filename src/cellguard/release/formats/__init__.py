@@ -1,0 +1,1 @@
+"""Files in which releases are written."""

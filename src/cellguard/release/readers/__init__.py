@@ -1,0 +1,1 @@
+"""Read releases from files, regardless of the program that wrote them."""
