@@ -1,8 +1,8 @@
-"""The informed intruder against an adjusted table (castro2012 sections 3 and 5).
+"""The informed attacker against an adjusted table (castro2012 sections 3 and 5).
 
-The intruder knows the published table x, the relations and the norm, and solves the protector's own
-problem backwards: which deviation z would have led from ``x - z`` to x? (castro2012 (12)-(14)). What
-else he knows is the scenario:
+The attacker (intruder) knows the published table x, the relations and the norm, and solves the protector's own
+problem backwards: which deviation z would have led from ``x - z`` to x? (castro2012 (12)-(14)). The scenario says
+what else the attacker knows:
 
 ========  ==========================================================================================
 B1        which cells are sensitive, and the bounds of all cells
@@ -10,12 +10,12 @@ B2        B1, and in which sense each sensitive cell was moved
 B3        B2, and the protection levels
 C         the protector's own bounds on the deviations; only the weights are guessed
 decimals  the percentage of the levels and the unit of the values: which of x / (1 + p) and x / (1 - p)
-          could have been a value of the table? No program is solved (:mod:`cellguard.check.attack.decimals`)
+          could have been a value of the table? No program is solved (:mod:`cellguard.attacks.decimals`)
 ========  ==========================================================================================
 
 Each replication guesses values x~ around x, within the largest relative deviation (which could have
-been published), and weights, bounds and levels from them. Guesses that fit no table are soft. What
-else he may or may not know is :class:`~cellguard.check.attack.intruder.Knowledge`.
+been published), and weights, bounds and levels from them. Guesses that fit no table are soft.
+:class:`~cellguard.attacks.intruder.Knowledge` lists what else the attacker may know.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from typing import Any
 import numpy as np
 
 from cellguard._types import FloatArray, IntArray
-from cellguard.check.attack.decimals import DecimalIntruder
-from cellguard.check.attack.intruder import Knowledge, ProgramIntruder
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_unknown
-from cellguard.nouns.release import Release
+from cellguard.attacks.decimals import DecimalIntruder
+from cellguard.attacks.intruder import Knowledge, ProgramIntruder
+from cellguard.exceptions import InputError, UnknownCodeError, raise_if_unknown, suggest_names
+from cellguard.release.release import Release
 
-__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of_intruder"]
+__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "read_knowledge"]
 
 SCENARIOS = ("B1", "B2", "B3", "C", "decimals")
-"""What the intruder knows: castro2012's, from little to nearly everything, and the percentage of the levels alone."""
+"""What the attacker knows: the scenarios of castro2012, from little to nearly everything, and the percentage alone."""
 CLASSES = ("0", "(0,5]", "(5,10]", "(10,20]", "(20,30]", "(30,50]", "(50,100]", "over 100")
 """Distance of an estimate from the truth in per cent of it (castro2012 tables 2 to 9)."""
 
@@ -47,35 +47,35 @@ _HIT = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attack:
-    """What the intruder estimated for the sensitive cells, replication by replication."""
+    """What the attacker estimated for the sensitive cells, replication by replication."""
 
     scenario: str
-    """What he knew."""
+    """What the attacker knew."""
     norm: str
-    """The norm of the adjustment, known to him."""
+    """The norm of the adjustment, which the attacker knows."""
     cells: IntArray = field(repr=False)
     """The sensitive cells with a positive value."""
     estimates: FloatArray = field(repr=False)
-    """Replications by cells: his estimates (confidential: some may be right)."""
+    """Replications by cells: the attacker's estimates (confidential: some may be right)."""
     distances: FloatArray = field(repr=False)
-    """Replications by cells: how far he was, in per cent of the truth."""
+    """Replications by cells: the error of each estimate, in per cent of the truth."""
     beta: float
-    """The largest relative deviation of a sensitive cell."""
+    """The largest relative deviation of a sensitive cell, such that a is in [x (1 - beta), x (1 + beta)]."""
     infeasible: int
     """Replications whose guesses fitted no table and were softened."""
     candidates: FloatArray | None = field(repr=False, default=None)
-    """Scenario decimals: how many values each cell could have had; infinite where they are not counted."""
+    """Scenario decimals: how many values each cell could have had; infinite if they are not counted."""
     seconds: float = 0.0
     """How long it took."""
 
     @property
     def distribution(self) -> dict[str, float]:
         """Share of all estimates in each class, in per cent."""
-        return _distribution_of_intruder_errors(self.distances.ravel())
+        return _summarize_errors(self.distances.ravel())
 
     def per_cell(self) -> dict[int, dict[str, float]]:
         """Return the distribution of each cell's estimates."""
-        return {int(c): _distribution_of_intruder_errors(self.distances[:, k]) for k, c in enumerate(self.cells)}
+        return {int(c): _summarize_errors(self.distances[:, k]) for k, c in enumerate(self.cells)}
 
     @property
     def hits(self) -> int:
@@ -84,7 +84,7 @@ class Attack:
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
+        """Return the meaning of the result in words."""
         shares = self.distribution
         close = shares["0"] + shares["(0,5]"]
         if shares["0"] >= 50.0:
@@ -115,7 +115,7 @@ class Attack:
         } | counted
 
 
-def _distribution_of_intruder_errors(distance: FloatArray) -> dict[str, float]:
+def _summarize_errors(distance: FloatArray) -> dict[str, float]:
     count = np.zeros(len(CLASSES), np.int64)
     hit = distance <= _HIT
     count[0] = hit.sum()
@@ -133,32 +133,32 @@ def attack(
     n_jobs: int = 1,
     **knows: Any,
 ) -> Attack:
-    """Attack an adjusted table the way an informed intruder would.
+    """Attack an adjusted table as an informed attacker would.
 
     Parameters
     ----------
     release
         An adjusted table (:func:`cellguard.methods.adjust`).
     scenario
-        What the intruder knows: B1, B2, B3 or C, for the norms l1 and l2, or decimals.
+        What the attacker knows: B1, B2, B3 or C, for the norms l1 and l2, or decimals.
     replications
-        How many guesses he makes.
+        Number of guesses.
     seed
-        Of his guesses.
+        Seed of the guesses.
     shares
-        Scenario decimals: lower and upper level as shares of the value; what they usually are in the table
-        unless given.
+        Scenario decimals: lower and upper level as shares of the value; by default their usual shares in the
+        table.
     n_jobs
         Replications in parallel, through joblib.
     knows
-        What else he knows or believes, for the scenarios B and C: any field of
-        :class:`~cellguard.check.attack.intruder.Knowledge` (`weights`, `norm`, `bounds`, `sensitive`, `senses`,
+        What else the attacker knows or believes, for the scenarios B and C: any field of
+        :class:`~cellguard.attacks.intruder.Knowledge` (`weights`, `norm`, `bounds`, `sensitive`, `senses`,
         `may_stay`, `level_error`, `beta`, `levels_around`, `soft`).
 
     Examples
     --------
     >>> import cellguard as cg
-    >>> from cellguard.methods.adjust.verb import PLAIN
+    >>> from cellguard.methods.adjust.adjust import PLAIN
     >>> plain = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
     >>> found = cg.attack(plain, scenario="C", replications=2)
     >>> found.distribution["0"]
@@ -172,7 +172,7 @@ def attack(
             raise InputError(f"scenario decimals has no option {next(iter(knows))!r}.")
         intruder = DecimalIntruder(release, shares)
     else:
-        intruder = ProgramIntruder(release, scenario, knowledge_of_intruder(knows))
+        intruder = ProgramIntruder(release, scenario, read_knowledge(knows))
     seeds = np.random.SeedSequence(seed).spawn(replications)
     if n_jobs == 1:
         found = [intruder.guess(s) for s in seeds]
@@ -195,12 +195,12 @@ def attack(
     )
 
 
-def knowledge_of_intruder(options: Mapping[str, Any]) -> Knowledge:
-    """Return the knowledge that the options describe; refuse what is no option."""
+def read_knowledge(options: Mapping[str, Any]) -> Knowledge:
+    """Return the knowledge that the options describe; refuse unknown options."""
     known = [f.name for f in fields(Knowledge)]
     for name in options:
         if name not in known:
-            raise UnknownCodeError(f"attack has no option {name!r}.", hint=did_you_mean(name, known))
+            raise UnknownCodeError(f"attack has no option {name!r}.", hint=suggest_names(name, known))
     return Knowledge(**options)
 
 

@@ -1,9 +1,9 @@
 """Witnesses: tables that prove a release safe, and their check by fractions alone.
 
-A cell is safe when some table agrees with everything the attacker knows and has the cell at its
-upper level, and another at its lower level. The check needs no solver and no tolerance but the one on
-the levels, which is stated: relations hold exactly, bounds hold exactly. Numbers are taken as they
-are printed, so 0.1 is a tenth. A file of witnesses holds confidential tables: keep it internal.
+A cell is safe when one table agrees with everything the attacker knows and has the cell at its upper level, and
+another has it at its lower level. The check needs no solver, and its only tolerance is the stated one on the
+levels: relations and bounds hold exactly. Numbers are taken as printed, so 0.1 is a tenth. A file of witnesses holds
+confidential tables: keep it internal.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._engine.space.groups import groups
+from cellguard._engine.space.groups import find_groups
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import IntArray
-from cellguard.check.read_release import check_release_to_audit
+from cellguard.auditing.adjusted import view_as_pattern
+from cellguard.auditing.whole_values import find_small_levels
 from cellguard.exceptions import FormatError, ReleaseError
-from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import (
+from cellguard.model.attacker import Attacker
+from cellguard.model.levels import (
     Levels,
-    attackers_of_table,
-    movement_levels,
-    required_levels,
-    table_with_respondent_attackers,
+    add_respondents,
+    compute_movement_levels,
+    compute_required_levels,
+    list_attackers,
 )
-from cellguard.nouns.release import Adjustment, Release
+from cellguard.release.readers.read_release import check_release_to_audit
+from cellguard.release.release import Release
 
-__all__ = ["Proof", "Verification", "attackers_to_audit", "read_witnesses", "verify", "write_witnesses"]
+__all__ = ["Proof", "Verification", "list_audited_attackers", "read_witnesses", "verify", "write_witnesses"]
 
 _FORMAT = "cellguard witnesses 2"
 _OLDER = "cellguard witnesses 1"
-"""In which every attacker has tables of his own."""
+"""In this format every attacker has separate tables."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proof:
-    """What shows that a release withstands one attacker."""
+    """Proof that a release is safe against one attacker."""
 
     attacker: str
     """Name of the attacker."""
@@ -56,12 +58,12 @@ class Proof:
     tables: Sequence[Mapping[int, Fraction]]
     """Values of the cells that differ from the true table; attackers may share them."""
     low_share: Sequence[Fraction] | None = None
-    """How much of the way from the true table to `low` it is, for each cell; all of it unless given."""
+    """How far from the true table towards `low`, for each cell; all the way by default."""
     high_share: Sequence[Fraction] | None = None
-    """How much of the way from the true table to `high` it is."""
+    """How far from the true table towards `high`, for each cell; all the way by default."""
 
-    def ends(self) -> tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]:
-        """Return the table of each cell and how much of the way to it, for the lower and for the upper level."""
+    def list_ends(self) -> tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]:
+        """Return the table of each cell and how far towards it, for the lower and for the upper level."""
         every = [Fraction(1)] * len(self.cells)
         low, high = self.low_share or every, self.high_share or every
         return list(zip(self.low, low, strict=True)), list(zip(self.high, high, strict=True))
@@ -80,43 +82,43 @@ class Verification:
 
     @property
     def accepted(self) -> bool:
-        """Whether every cell is proven safe against every attacker; where none is sensitive, nothing is proven."""
+        """Whether every cell is proven safe against every attacker; false if no cell is sensitive."""
         return not self.problems and self.checked > 0
 
 
 # ---------------------------------------------------------------------- what is asked
 
 
-def attackers_to_audit(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
-    """Return the attackers of a release and what each must not narrow.
+def list_audited_attackers(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
+    """Return the attackers of a release and the levels that must hold against each.
 
-    A respondent is asked about what his own knowledge can touch: cells that hang together, through relations and
-    cells that are not published, with one of his. Of all others he knows what everybody knows.
+    A respondent is checked for what their own knowledge can affect: cells connected, through relations and
+    unpublished cells, with one of theirs. About all other cells they know only what every attacker knows.
     """
     table = release.table
-    asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of_table(table)]
+    asked = [(a, compute_required_levels(table, a, everywhere=everywhere)) for a in list_attackers(table)]
     if not everywhere or not any(a.derived for a, _ in asked):
-        return asked
-    part = _parts_to_audit_together(release)
+        return [(a, need) for a, need in asked if len(need.cells) or not a.derived]
+    part = _find_withheld_components(release)
     out = []
     for attacker, need in asked:
         if attacker.derived:
             touched = np.unique(part[attacker.cells])
-            need = need.some(np.isin(part[need.cells], touched[touched >= 0]))  # noqa: PLW2901 - narrowed
+            need = need.select(np.isin(part[need.cells], touched[touched >= 0]))  # noqa: PLW2901 - narrowed
         if len(need.cells) or not attacker.derived:
             out.append((attacker, need))
     return out
 
 
-def _parts_to_audit_together(release: Release) -> IntArray:
-    """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
+def _find_withheld_components(release: Release) -> IntArray:
+    """Return for each unpublished cell the number of its connected part of the table; -1 for published cells."""
     table = release.table
     lo, hi = release.published_bounds()
     free = hi > lo
     T = table.relations.tocoo()
     relation, cell = T.coords
     inside = free[cell]
-    component = groups(cell[inside], table.n_cells + relation[inside], table.n_cells + table.n_relations)
+    component = find_groups(cell[inside], table.n_cells + relation[inside], table.n_cells + table.n_relations)
     return np.where(free, component[: table.n_cells], -1)
 
 
@@ -126,9 +128,8 @@ def _parts_to_audit_together(release: Release) -> IntArray:
 def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> Verification:
     """Check by exact arithmetic, without a solver, that the proofs show a release safe.
 
-    What is published must first be a release of its kind: it contains the truth, adds up, keeps to the known
-    bounds, is made of multiples (:func:`cellguard.check.read_release.check_release_to_audit`). No proof is about
-    anything else.
+    What is published must first be a valid release of its kind: it contains the truth, adds up, respects the known
+    bounds, and consists of multiples (`check_release_to_audit`). The proofs cover only such releases.
 
     Parameters
     ----------
@@ -143,75 +144,88 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
         check_release_to_audit(release)
     except ReleaseError as error:
         return Verification(checked=0, tables=0, problems=(error.message,))
-    if isinstance(release, Adjustment):
-        return _verify_release_as_witness(release)
-    release = replace(release, table=table_with_respondent_attackers(release.table))
+    if not release.by_ranges:
+        moved, pattern = _verify_release_as_witness(release), view_as_pattern(release.table, release.get_point_values())
+        if pattern is None:
+            return moved
+        computed = _verify_ranges(pattern, proofs, integer=integer)
+        return replace(computed, checked=moved.checked, problems=(*moved.problems, *computed.problems))
+    return _verify_ranges(replace(release, table=add_respondents(release.table)), proofs, integer=integer)
+
+
+def _verify_ranges(release: Release, proofs: Sequence[Proof], *, integer: bool) -> Verification:
+    """Check that the proofs show every range wide enough, for every attacker of the release's table."""
     table = release.table
     integer = integer or table.integer
     by_name = {proof.attacker: proof for proof in proofs}
     check = _Check(release, integer=integer)
     checked = 0
-    for attacker, need in attackers_to_audit(release):
+    for attacker, need in list_audited_attackers(release):
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:
             check.problems.append(f"attacker {attacker.name!r}: no witnesses.")
             continue
-        check.tables(proof.tables)
-        found = (*check.knowledge(attacker, proof), *check.levels(proof, need))
+        check.check_tables(proof.tables)
+        found = (
+            *check.check_knowledge(attacker, proof),
+            *check.check_levels(proof, need),
+            *check.find_small_levels(proof, need),
+        )
         check.problems += [f"attacker {attacker.name!r}: {p}" for p in found]
     return Verification(checked=checked, tables=check.n_tables, problems=tuple(check.problems))
 
 
 class _Check:
-    """The truth and what is published as fractions, converted cell by cell when they are needed."""
+    """The truth and what is published as fractions, converted cell by cell when needed."""
 
     def __init__(self, release: Release, *, integer: bool) -> None:
-        self.table, self.integer = release.table, integer
+        self.table = release.table
+        self.whole = np.ones(self.table.n_cells, bool) if integer else self.table.count_cells
         self.lo, self.hi = release.published_bounds()
-        self.as_it_is = release.as_it_is()
+        self.unchanged = release.find_unchanged()
         self.columns = self.table.relations.tocsc()
         self.n_tables = 0
         self.problems: list[str] = []
         self._seen: list[Sequence[Mapping[int, Fraction]]] = []
         self._truth_inside: dict[int, bool] = {}
 
-    def truth(self, cell: int) -> Fraction:
-        return _witness_fraction(self.table.values[cell])
+    def get_truth(self, cell: int) -> Fraction:
+        return _convert_to_fraction(self.table.values[cell])
 
-    def tables(self, tables: Sequence[Mapping[int, Fraction]]) -> None:
-        """Check tables against what everybody knows, once however many attackers share them."""
+    def check_tables(self, tables: Sequence[Mapping[int, Fraction]]) -> None:
+        """Check tables against what every attacker knows, once for all attackers who share them."""
         if any(tables is seen for seen in self._seen):
             return
         self._seen.append(tables)
         for number, values in enumerate(tables):
-            self.problems += [f"table {self.n_tables + number}: {p}" for p in self.feasible(values)]
+            self.problems += [f"table {self.n_tables + number}: {p}" for p in self.check_feasible(values)]
         self.n_tables += len(tables)
 
-    def feasible(self, values: Mapping[int, Fraction]) -> Iterator[str]:
-        """Say what is wrong with a table: cells outside their interval, relations that do not hold."""
+    def check_feasible(self, values: Mapping[int, Fraction]) -> Iterator[str]:
+        """Yield what is wrong with a table: cells outside their interval, relations that do not hold."""
         T = self.columns
         sums: dict[int, Fraction] = defaultdict(Fraction)
         for cell, value in values.items():
             if not 0 <= cell < self.table.n_cells:
                 yield f"there is no cell {cell}."
                 continue
-            if not _witness_in_interval(value, self.lo[cell], self.hi[cell]):
-                yield f"{self.table.label(cell)} is not in the interval that everybody knows."
-            if self.integer and value.denominator != 1:
+            if not _is_in_interval(value, self.lo[cell], self.hi[cell]):
+                yield f"{self.table.label(cell)} is not in the interval that every attacker knows."
+            if self.whole[cell] and value.denominator != 1:
                 yield f"{self.table.label(cell)} is not a whole number."
-            movement = value - self.truth(cell)
+            movement = value - self.get_truth(cell)
             span = slice(T.indptr[cell], T.indptr[cell + 1])
             for relation, coefficient in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True):
-                sums[relation] += _witness_fraction(coefficient) * movement
+                sums[relation] += _convert_to_fraction(coefficient) * movement
         for relation, residual in sums.items():
             if residual:
-                yield f"{self.table.relation_label(relation)} does not hold."
+                yield f"{self.table.describe_relation(relation)} does not hold."
 
-    def knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
-        """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does."""
+    def check_knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
+        """Yield what is wrong with the tables that an attacker uses, at the share of the way that they use."""
         known = list(zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True))
-        low, high = proof.ends()
+        low, high = proof.list_ends()
         for row, share in sorted({*low, *high}):
             if not -1 < row < len(proof.tables):
                 continue
@@ -219,72 +233,89 @@ class _Check:
             if not 0 <= share <= 1:
                 yield f"table {row} is used beyond its end."
             if share != 1:
-                yield from self._between(values, share)
+                yield from self._check_between(values, share)
             for cell, lo, hi in known:
-                a = self.truth(cell)
-                if cell in values and not _witness_in_interval(a + share * (values[cell] - a), lo, hi):
-                    yield f"{self.table.label(cell)} is not in the interval that he knows, in table {row}."
+                a = self.get_truth(cell)
+                if cell in values and not _is_in_interval(a + share * (values[cell] - a), lo, hi):
+                    yield f"{self.table.label(cell)} is not in the interval that the attacker knows, in table {row}."
 
-    def _between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
-        """Say what is wrong with a table between the true one and another.
+    def _check_between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
+        """Yield what is wrong with a table between the true one and another.
 
-        Intervals that contain both contain it; that the truth is in them is looked up once.
+        Intervals that contain both tables contain it. Whether they contain the truth is checked once.
         """
         if id(values) not in self._truth_inside:
             cells = (cell for cell in values if 0 <= cell < self.table.n_cells)
             self._truth_inside[id(values)] = all(
-                _witness_in_interval(self.truth(c), self.lo[c], self.hi[c]) for c in cells
+                _is_in_interval(self.get_truth(c), self.lo[c], self.hi[c]) for c in cells
             )
         if not self._truth_inside[id(values)]:
-            yield "a true value is not in its interval: nothing is known of the tables between."
-        if self.integer and any((share * (v - self.truth(c))).denominator != 1 for c, v in values.items()):
-            yield "part of the way to a table of whole numbers there is none."
+            yield "a true value is not in its interval: the tables in between are not proven possible."
+        if any(self.whole[c] and (share * (v - self.get_truth(c))).denominator != 1 for c, v in values.items()):
+            yield "a table part of the way to one of whole numbers is not whole."
 
-    def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
-        """Say which cells are not shown to reach their levels."""
-        rows = dict(zip(proof.cells, zip(*proof.ends(), strict=True), strict=True))
+    def find_small_levels(self, proof: Proof, need: Levels) -> Iterator[str]:
+        """Say which levels of a few units are shown by tables with fractions, where values are whole."""
+        small = need.cells[find_small_levels(self.table, need)].tolist()
+        rows = dict(zip(proof.cells, zip(*proof.list_ends(), strict=True), strict=True)) if small else {}
+        whole, known = self.table.whole_cells, dict[tuple[int, Fraction], bool]()
+        for cell in small:
+            for row, share in rows.get(cell, ()):
+                if not 0 <= row < len(proof.tables):
+                    continue
+                if (row, share) not in known:
+                    moved = ((c, v) for c, v in proof.tables[row].items() if 0 <= c < len(whole) and whole[c])
+                    known[row, share] = all((share * (v - self.get_truth(c))).denominator == 1 for c, v in moved)
+                if not known[row, share]:
+                    yield f"{self.table.label(cell)} is shown by a table that is not of whole numbers."
+
+    def check_levels(self, proof: Proof, need: Levels) -> Iterator[str]:
+        """Yield the cells that are not shown to reach their levels."""
+        rows = dict(zip(proof.cells, zip(*proof.list_ends(), strict=True), strict=True))
         keep, asked = 1 - LEVEL_TOLERANCE, need.any()
         for k, cell in enumerate(need.cells.tolist()):
             if cell not in rows or not all(-1 <= row < len(proof.tables) for row, _ in rows[cell]):
                 yield f"{self.table.label(cell)} has no witnesses."
                 continue
-            if self.as_it_is[cell] and asked[k]:
-                yield f"{self.table.label(cell)} is published as it is."
-            a = self.truth(cell)
+            if self.unchanged[cell] and asked[k]:
+                yield f"{self.table.label(cell)} is published unchanged."
+            a = self.get_truth(cell)
             down, up = (share * (proof.tables[row].get(cell, a) - a) if row >= 0 else 0 for row, share in rows[cell])
             reached = (("lower", -down, need.lower[k]), ("upper", up, need.upper[k]))
             for name, distance, level in (*reached, ("sliding", up - down, need.sliding[k])):
-                if distance < _witness_fraction(level) * keep:
+                if distance < _convert_to_fraction(level) * keep:
                     yield f"{self.table.label(cell)} does not reach its {name} level."
 
 
-def _witness_in_interval(value: Fraction, lo: float, hi: float) -> bool:
-    """Whether a number is in an interval; infinite ends hold everything."""
+def _is_in_interval(value: Fraction, lo: float, hi: float) -> bool:
+    """Return whether a number is in an interval; an infinite end is no bound."""
     return not (
-        (np.isfinite(lo) and value < _witness_fraction(lo)) or (np.isfinite(hi) and value > _witness_fraction(hi))
+        (np.isfinite(lo) and value < _convert_to_fraction(lo)) or (np.isfinite(hi) and value > _convert_to_fraction(hi))
     )
 
 
-def _verify_release_as_witness(release: Adjustment) -> Verification:
-    """Every sensitive cell at least its level away from the truth: the release is its own witness."""
+def _verify_release_as_witness(release: Release) -> Verification:
+    """Check that every sensitive cell is at least its level away from the truth: the release is its own witness."""
     table = release.table
-    keep = 1 - LEVEL_TOLERANCE
+    keep, published = 1 - LEVEL_TOLERANCE, release.get_point_values()
     checked, problems = 0, []
-    for attacker in attackers_of_table(table):
-        need = movement_levels(table, attacker)
+    for attacker in list_attackers(table):
+        need = compute_movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):
-            moved = _witness_fraction(release.values[cell]) - _witness_fraction(table.values[cell])
+            moved = _convert_to_fraction(published[cell]) - _convert_to_fraction(table.values[cell])
             ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
-            if not any(np.isfinite(level) and distance >= _witness_fraction(level) * keep for distance, level in ways):
+            if not any(
+                np.isfinite(level) and distance >= _convert_to_fraction(level) * keep for distance, level in ways
+            ):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
 
 
-def _witness_fraction(number: float) -> Fraction:
-    """Return the number as it is printed.
+def _convert_to_fraction(number: float) -> Fraction:
+    """Return the number exactly as printed.
 
-    >>> _witness_fraction(0.1)
+    >>> _convert_to_fraction(0.1)
     Fraction(1, 10)
     """
     return Fraction(repr(float(number)))
@@ -294,28 +325,28 @@ def _witness_fraction(number: float) -> Fraction:
 
 
 def write_witnesses(path: str | Path, release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> None:
-    """Write witnesses (``.json`` or ``.json.gz``), atomically: confidential, for :func:`verify` only."""
-    from cellguard._io.files import atomic_writer
+    """Write witnesses (``.json`` or ``.json.gz``) atomically: confidential, for :func:`verify` only."""
+    from cellguard._io.files import open_atomically
 
-    tables, begins = _distinct_witness_tables(proofs)
+    tables, begins = _collect_distinct_tables(proofs)
     content = {
         "format": _FORMAT,
         "confidential": True,
         "method": release.method,
         "cells": release.table.n_cells,
         "integer": integer,
-        "tables": [{str(cell): _witness_fraction_text(value) for cell, value in t.items()} for t in tables],
-        "attackers": [_witness_file_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
+        "tables": [{str(cell): _format_fraction(value) for cell, value in t.items()} for t in tables],
+        "attackers": [_format_proof(proof, first) for proof, first in zip(proofs, begins, strict=True)],
     }
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         packed = gzip.compress(packed, mtime=0)
-    with atomic_writer(path, private=True) as stream:
+    with open_atomically(path, private=True) as stream:
         stream.write(packed)
 
 
-def _distinct_witness_tables(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
-    """Return all tables, those that attackers share once, and where the tables of each proof begin."""
+def _collect_distinct_tables(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
+    """Return all distinct tables, and where the tables of each proof begin."""
     tables: list[Mapping[int, Fraction]] = []
     place: dict[int, int] = {}
     for proof in proofs:
@@ -325,20 +356,20 @@ def _distinct_witness_tables(proofs: Sequence[Proof]) -> tuple[list[Mapping[int,
     return tables, [place[id(proof.tables)] for proof in proofs]
 
 
-def _witness_file_entry(proof: Proof, first: int) -> dict[str, Any]:
-    """Write a proof whose tables begin at the given place; shares only where one is not the whole way."""
+def _format_proof(proof: Proof, first: int) -> dict[str, Any]:
+    """Format a proof whose tables begin at the given place; list shares only if one is not the whole way."""
     entry: dict[str, Any] = {"name": proof.attacker, "cells": list(proof.cells)}
     for name, rows, share in (("low", proof.low, proof.low_share), ("high", proof.high, proof.high_share)):
         entry[name] = [row + first if row >= 0 else row for row in rows]
         if share is not None and any(x != 1 for x in share):
-            entry[f"{name}_share"] = [_witness_fraction_text(x) for x in share]
+            entry[f"{name}_share"] = [_format_fraction(x) for x in share]
     return entry
 
 
-def _witness_fraction_text(value: Fraction) -> str:
-    """Write a fraction exactly: as a decimal where it is one.
+def _format_fraction(value: Fraction) -> str:
+    """Format a fraction exactly: as a decimal if possible.
 
-    >>> [_witness_fraction_text(number) for number in (Fraction(25, 2), Fraction(1, 3), Fraction(-7))]
+    >>> [_format_fraction(number) for number in (Fraction(25, 2), Fraction(1, 3), Fraction(-7))]
     ['12.5', '1/3', '-7']
     """
     denominator = value.denominator
@@ -365,7 +396,7 @@ def read_witnesses(path: str | Path, *, n_cells: int | None = None) -> tuple[lis
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
-        raise FormatError.at(path, None, "is damaged, or was written by something else.") from None
+        raise FormatError.at(path, None, "is damaged, or was written by another program.") from None
     if n_cells is not None and cells != n_cells:
         raise FormatError.at(path, None, f"is for a table of {cells} cells, not of {n_cells}.")
     return proofs, integer
@@ -397,7 +428,7 @@ def _read_witness_tables(entries: Any) -> list[dict[int, Fraction]]:
 
 
 def _read_witness_fraction(text: Any) -> Fraction:
-    """Read a decimal or a fraction of reasonable length: ``1e999999999`` would fill the memory."""
+    """Read a decimal or a fraction of reasonable length: ``1e999999999`` would exhaust the memory."""
     if not isinstance(text, str) or len(text) > 400 or "e" in text.lower():
         raise ValueError
     return Fraction(text)

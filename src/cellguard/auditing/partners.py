@@ -1,7 +1,7 @@
 """Which withheld cells keep a sensitive one uncertain: the smallest movement that reaches its levels.
 
-``min sum |z|`` with ``T z = 0``, ``z_p`` at its level and the others inside what everybody knows: where it moves,
-cells could not be published without another in their place. Proofs of safety (witnesses) move many cells for many
+``min sum |z|`` with ``T z = 0``, ``z_p`` at its level and the other cells within publicly known bounds: a cell that
+moves could not be published without withholding another instead. Proofs of safety (witnesses) move many cells for many
 sensitive ones at once, and would name nearly all of them.
 """
 
@@ -16,30 +16,34 @@ from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
 
 if TYPE_CHECKING:
     from cellguard._types import FloatArray, IntArray
-    from cellguard.nouns.release import Suppression
+    from cellguard.release.release import Suppression
 
-__all__ = ["partners"]
+__all__ = ["find_partners"]
 
 _MOVED = 1e-6
 """Movements below this share of the level are rounding of the solver."""
-_WORK = 400_000_000
-"""Steps of the simplex method times withheld cells after which the rest is left out: this explains a release, and
-proves nothing. It is some fifteen seconds; not counted in seconds, so that a slow machine writes the same file."""
+_WORK = 20_000_000
+"""Steps of the simplex method times withheld cells after which the rest is left out: this explains a release and
+proves nothing. It takes about a second, but is not counted in seconds: a slow machine writes the same file."""
+MAX_WITHHELD_CELLS = 5_000
+"""With more withheld cells nothing is computed: one program could take longer than all files together."""
 
 
-def partners(release: Suppression, *, most_work: int = _WORK) -> dict[int, list[int]]:
-    """Return for each secondary cell the sensitive ones that it protects, as far as the work allows.
+def find_partners(release: Suppression, *, most_work: int = _WORK) -> dict[int, list[int]]:
+    """Return for each secondary cell the sensitive ones that it protects, as far as the work limit allows.
+
+    What is left out is computed when asked for: ``release.why(cell)``.
 
     >>> import cellguard as cg
     >>> cells = {"region": ["N", "N", "S", "S"], "sex": ["f", "m", "f", "m"], "value": [9, 8, 7, 6]}
     >>> table = cg.Table.from_frame(cells, ["region", "sex"]).apply(cg.Manual([4]))
-    >>> partners(cg.suppress(table, time_limit_s=1))
+    >>> find_partners(cg.suppress(table, time_limit_s=1))
     {5: [4], 7: [4], 8: [4]}
     """
     table = release.table
     hidden = np.flatnonzero(release.suppressed)
     found: dict[int, list[int]] = {}
-    if not len(hidden):
+    if not 0 < len(hidden) <= MAX_WITHHELD_CELLS:
         return found
     below, above = table.values[hidden] - table.lb[hidden], table.ub[hidden] - table.values[hidden]
     T = csr_array(table.relations[:, hidden])
@@ -53,7 +57,7 @@ def partners(release: Suppression, *, most_work: int = _WORK) -> dict[int, list[
         moved: set[int] = set()
         for level in (table.upper[cell], -table.lower[cell]):
             if level:
-                moved |= set(hidden[movement.support(int(place[cell]), float(level))].tolist())
+                moved |= set(hidden[movement.find_support(int(place[cell]), float(level))].tolist())
         for other in sorted(moved):
             if release.secondary[other]:
                 found.setdefault(other, []).append(cell)
@@ -69,8 +73,8 @@ class _Movement:
         zero, cost = np.zeros(2 * self.n), np.ones(2 * self.n)
         self.program = LinearProgram(LinearModel(hstack([T, -T]), 0.0, 0.0, zero, zero, cost), DUAL)
 
-    def support(self, cell: int, level: float) -> IntArray:
-        """Return which cells move when one moves by its level; none where no movement reaches it."""
+    def find_support(self, cell: int, level: float) -> IntArray:
+        """Return which cells move when one cell moves by its level; none if no movement reaches it."""
         scale = abs(level)
         lower, upper = np.zeros(2 * self.n), np.concatenate([self.above, self.below]) / scale
         up, down = (cell, cell + self.n) if level > 0 else (cell + self.n, cell)

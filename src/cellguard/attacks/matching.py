@@ -1,8 +1,8 @@
-"""The matching attack: what a suppression tells an attacker who knows the algorithm (minami2019).
+"""The matching attack: what a suppression reveals to an informed attacker (minami2019).
 
-He lists the tables that agree with what is published (candidates), suppresses each, and keeps those
+The attacker lists the tables that agree with what is published (candidates), suppresses each, and keeps those
 that give the published pattern (survivors). The survivors' values of a cell are its effective
-feasibility interval. Three attackers, each knowing more than the one before:
+feasibility interval. There are three attackers, each knowing more than the one before:
 
 ``"rule"``
     which counts are sensitive, and the width each must keep;
@@ -18,44 +18,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cellguard._attack_options import COUNT_KNOWLEDGE, MAX_NODES
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.counts import (
-    KNOWLEDGE,
+from cellguard.attackers.public import add_public_knowledge
+from cellguard.attacks.counts import (
     CountAttack,
     CountRule,
     Grid,
-    matching_grid_of,
-    matching_over_all_rules,
+    find_grid,
+    infer_rule,
+    match_over_rules,
     require_counts_for_matching,
-    rule_attacker_knows,
 )
-from cellguard.check.attack.sampling import sample_matching_candidates
+from cellguard.attacks.sampling import sample_matching_candidates
 from cellguard.exceptions import InputError, ReleaseError, raise_if_unknown
-from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Suppression
 
 __all__ = ["MatchingAttack", "matching_attack"]
-
-_LIMIT = 50_000_000
-"""Nodes of an attack: a few minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MatchingAttack(CountAttack):
-    """What the attacker learned of the suppressed cells, one entry each in the table's order.
+    """What the attacker learned about the suppressed cells, one entry each in the table's order.
 
-    Confidential: it is what the release lets somebody compute of hidden cells. `lower` and `upper` are the effective
-    intervals from outside: no survivor has a smaller or a greater value (proven).
+    Confidential: this is what an attacker can compute about hidden cells from the release. `lower` and `upper` are the
+    effective intervals from outside: it is proven that no survivor has a smaller or a greater value.
     """
 
     knows: str
-    """How much of the rule he uses: rule, mechanism or algorithm."""
+    """How much of the rule the attacker uses: rule, mechanism or algorithm."""
     feasible_lower: FloatArray = field(repr=False)
     """Feasibility intervals: what the margins and the published cells alone leave open."""
     feasible_upper: FloatArray = field(repr=False)
@@ -65,7 +63,7 @@ class MatchingAttack(CountAttack):
     inner_upper: FloatArray = field(repr=False)
     """The greatest value of a survivor that was found."""
     exact: bool
-    """Whether inside and outside are settled, so that the intervals are exact."""
+    """Whether the inner and outer ends agree, so that the intervals are exact."""
     approach: str
     """``"enumeration"`` of all candidates, or ``"sampling"`` of some."""
     work: int
@@ -110,16 +108,16 @@ class MatchingAttack(CountAttack):
     def candidates(self, limit: int = 100_000) -> IntArray:
         """Return the tables that agree with what is published, one row of suppressed cells each.
 
-        At most `limit`; of a table that is not two-way, an error.
+        Return at most `limit`; raise an error for a table that is not two-way.
         """
         grid = _require_grid_to_attack(self.suppression)
-        hidden = grid.pattern(self.suppression.suppressed)
-        return grid.of_table(twoway.candidate_count_tables(grid.counts, hidden, limit), hidden)
+        hidden = grid.restrict_pattern(self.suppression.suppressed)
+        return grid.expand_counts(twoway.enumerate_candidate_tables(grid.counts, hidden, limit), hidden)
 
     def count_candidates(self, limit: int = 10**12) -> int:
-        """Return how many candidates there are; what reaches `limit` is a lower bound."""
+        """Return the number of candidates; if it reaches `limit`, it is a lower bound."""
         grid = _require_grid_to_attack(self.suppression)
-        return twoway.number_of_count_tables(grid.counts, grid.pattern(self.suppression.suppressed), limit)
+        return twoway.number_of_count_tables(grid.counts, grid.restrict_pattern(self.suppression.suppressed), limit)
 
 
 def matching_attack(
@@ -128,19 +126,19 @@ def matching_attack(
     *,
     knows: str | None = None,
     cells: str = "all",
-    limit: int = _LIMIT,
+    limit: int = MAX_NODES,
     algorithm: Callable[[Table], BoolArray] | None = None,
     samples: int = 200,
     seed: int = 0,
     secret: bool = False,
 ) -> MatchingAttack:
-    """Attack a suppressed frequency table with the knowledge of how it was suppressed.
+    """Attack a suppressed frequency table with knowledge of how it was suppressed.
 
-    Of a two-way table with published margins all candidates are dealt with, and the intervals are
-    exact: only what is published is used. Of any other table, or with an algorithm of your own, all
-    candidates are tried if there are at most `samples`, and the intervals are exact too; beyond, some are
-    tried, beginning with the true one: survivors bound the intervals from inside, the feasibility
-    intervals from outside, and nothing is exact.
+    For a two-way table with published margins, all candidates are considered and the intervals are exact; only
+    what is published is used. For any other table, or with your own algorithm, all candidates are tried if there
+    are at most `samples`, and the intervals are exact too. If there are more, only some are tried, beginning with
+    the true one: survivors bound the intervals from inside, the feasibility intervals bound them from outside, and
+    nothing is exact.
 
     Parameters
     ----------
@@ -155,16 +153,16 @@ def matching_attack(
     cells
         ``"all"`` suppressed cells, or only the ``"primary"`` ones.
     limit
-        Nodes of the search. Ends of intervals that are not settled by then keep what is proven: the
-        attack is not exact.
+        Nodes of the search. Ends of intervals that are not settled by then keep what is proven, and the attack is
+        not exact.
     algorithm
-        The algorithm itself, from a table to the cells it suppresses, where the rule alone does not
-        say: for tables that are not two-way, or for another algorithm than the optimum.
+        The algorithm itself, from a table to the cells it suppresses, if the rule alone does not determine it: for
+        tables that are not two-way, or for an algorithm other than the optimum.
     samples, seed
-        How many candidates are tried where they are not all dealt with at once, and which.
+        How many candidates are tried if not all are considered at once, and which.
     secret
-        The attacker knows neither the minimum frequency nor the width, and tries all values that they can
-        have (minami2019 section 2.5); what is left of them is `rules`. For two-way tables; `limit` is for each.
+        The attacker knows neither the minimum frequency nor the width, and tries all possible values
+        (minami2019 section 2.5); `rules` has those that remain. For two-way tables; `limit` applies to each.
 
     Examples
     --------
@@ -176,19 +174,20 @@ def matching_attack(
     0
     """
     begin = time.perf_counter()
-    rule = _rule_of_attack(suppression, rule)
+    suppression = replace(suppression, table=add_public_knowledge(suppression.table))
+    rule = _get_rule(suppression, rule)
     knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
-    raise_if_unknown("knows", knows, KNOWLEDGE)
+    raise_if_unknown("knows", knows, COUNT_KNOWLEDGE)
     raise_if_unknown("cells", cells, ("all", "primary"))
     _check_attacked_pattern(suppression, rule)
-    grid = None if algorithm is not None else matching_grid_of(suppression.table, suppression.suppressed)
+    grid = None if algorithm is not None else find_grid(suppression.table, suppression.suppressed)
     if grid is None and secret:
-        raise InputError("secret parameters are tried for two-way tables with published margins, by their rule only.")
+        raise InputError("secret parameters are tried only for two-way tables with published margins, by their rule.")
     if grid is None:
-        intervals = _matching_tried_candidates(suppression, rule, knows, algorithm, samples, seed)
+        intervals = _match_tried_candidates(suppression, rule, knows, algorithm, samples, seed)
     else:
         _check_rule_of_attack(suppression, rule, grid, knows, limit)
-        intervals = _matching_all_candidates(suppression, rule, grid, _Listing(knows, cells, limit, secret))
+        intervals = _match_all_candidates(suppression, rule, grid, _Listing(knows, cells, limit, secret))
     return MatchingAttack(
         suppression=suppression,
         rule=rule,
@@ -200,7 +199,7 @@ def matching_attack(
 
 
 class _Listing(NamedTuple):
-    """How all candidates of a two-way table are gone through."""
+    """How to iterate over all candidates of a two-way table."""
 
     knows: str
     cells: str
@@ -208,25 +207,25 @@ class _Listing(NamedTuple):
     secret: bool
 
 
-def _matching_all_candidates(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
-    """Intervals over all candidates of a two-way table."""
+def _match_all_candidates(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
+    """Return the intervals over all candidates of a two-way table."""
     knows, cells, limit, secret = asked
-    pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
-    wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
-    low, high = twoway.feasible_count_intervals(grid.counts, pattern)
+    pattern, law = grid.restrict_pattern(suppression.suppressed), rule.build_law(grid)
+    wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.restrict_pattern(suppression.table.sensitive))
+    low, high = twoway.compute_feasible_intervals(grid.counts, pattern)
     how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
     rules: list[CountRule] = []
     if secret:
-        rules, found = matching_over_all_rules(grid, pattern, rule, how, limit)
+        rules, found = match_over_rules(grid, pattern, rule, how, limit)
     else:
-        found = twoway.effective_count_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+        found = twoway.compute_effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
     ends = {
         "feasible_lower": low, "feasible_upper": high, "lower": found.low, "upper": found.high,
         "inner_lower": found.inner_low, "inner_upper": found.inner_high,
     }  # fmt: skip
-    out = {name: grid.of_table(end.astype(np.float64), pattern) for name, end in ends.items()}
-    nobody = out["inner_lower"] > out["inner_upper"]
-    out["inner_lower"][nobody] = out["inner_upper"][nobody] = np.nan
+    out = {name: grid.expand_counts(end.astype(np.float64), pattern) for name, end in ends.items()}
+    unseen = out["inner_lower"] > out["inner_upper"]
+    out["inner_lower"][unseen] = out["inner_upper"][unseen] = np.nan
     return out | {
         "exact": found.finished and cells == "all",
         "approach": "enumeration",
@@ -235,7 +234,7 @@ def _matching_all_candidates(suppression: Suppression, rule: CountRule, grid: Gr
     }
 
 
-def _matching_tried_candidates(
+def _match_tried_candidates(
     suppression: Suppression,
     rule: CountRule,
     knows: str,
@@ -243,7 +242,7 @@ def _matching_tried_candidates(
     samples: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Intervals of any table, from inside and outside."""
+    """Return the intervals of any table, from inside and outside."""
     if knows == "algorithm" and algorithm is None:
         raise InputError(
             f"{suppression.table.name}: not a two-way table with published margins; the rule alone does not say "
@@ -254,7 +253,7 @@ def _matching_tried_candidates(
         raise InputError(f"samples {samples}: at least 1 is needed.")
     found = sample_matching_candidates(suppression, rule, knows, algorithm, samples=samples, seed=seed)
     if not found.survived:
-        raise _error_of_matching_attack(suppression, rule, knows)
+        raise _check_applicable(suppression, rule, knows)
     return {
         "feasible_lower": found.low,
         "feasible_upper": found.high,
@@ -271,8 +270,8 @@ def _matching_tried_candidates(
 # ---------------------------------------------------------------- what is refused
 
 
-def _rule_of_attack(suppression: Suppression, rule: CountRule | None) -> CountRule:
-    if not isinstance(suppression, Suppression):
+def _get_rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
+    if not getattr(suppression, "withholds_cells", False):
         raise InputError(
             f"the matching attack is for suppressions, not for {type(suppression).__name__}.",
             hint="cg.attack has the scenarios against adjusted tables.",
@@ -284,11 +283,11 @@ def _rule_of_attack(suppression: Suppression, rule: CountRule | None) -> CountRu
             raise InputError(f"rule: a CountRule is needed, not {type(rule).__name__}.")
         return rule
     made_with = suppression.options.get("rule")
-    return CountRule(**made_with) if isinstance(made_with, dict) else rule_attacker_knows(suppression.table)
+    return CountRule(**made_with) if isinstance(made_with, dict) else infer_rule(suppression.table)
 
 
 def _require_grid_to_attack(suppression: Suppression) -> Grid:
-    grid = matching_grid_of(suppression.table, suppression.suppressed)
+    grid = find_grid(suppression.table, suppression.suppressed)
     if grid is None:
         raise InputError(
             f"{suppression.table.name}: not a two-way table with published margins.",
@@ -298,14 +297,14 @@ def _require_grid_to_attack(suppression: Suppression) -> Grid:
 
 
 def _check_attacked_pattern(suppression: Suppression, rule: CountRule) -> None:
-    """Refuse a pattern that shows a sensitive cell, and a rule that makes others sensitive than the table."""
+    """Refuse a pattern that shows a sensitive cell, and a rule whose sensitive cells are not those of the table."""
     table = suppression.table
     judged = table.inner & ~table.fixed
     small = judged & rule.sensitive(table.values)
     shown = (small | (table.sensitive & ~table.fixed)) & ~suppression.suppressed
     if shown.any():
         raise ReleaseError(
-            f"{table.label(int(np.argmax(shown)))}: the cell is sensitive and was left published.",
+            f"{table.label(int(np.argmax(shown)))}: the cell is sensitive, but published.",
             hint="the pattern must hide its primary cells; is the minimum frequency of the rule right?",
         )
     other = judged & (small != table.sensitive)
@@ -319,22 +318,22 @@ def _check_attacked_pattern(suppression: Suppression, rule: CountRule) -> None:
 def _check_rule_of_attack(suppression: Suppression, rule: CountRule, grid: Grid, knows: str, limit: int) -> None:
     """Refuse a rule by which the table would not have been suppressed like this."""
     if knows == "mechanism" and suppression.details.get("decoys"):
-        return  # more than the sensitive cells was protected, so a part of the pattern may suffice
-    law, pattern = rule.law(grid), grid.pattern(suppression.suppressed)
+        return  # other cells were protected too, so a part of the pattern may suffice
+    law, pattern = rule.build_law(grid), grid.restrict_pattern(suppression.suppressed)
     if knows == "algorithm":
-        optimum, nodes = twoway.optimal_count_pattern(grid.counts, law, limit=limit)
+        optimum, nodes = twoway.find_optimal_pattern(grid.counts, law, limit=limit)
         same = nodes > limit or (optimum is not None and np.array_equal(optimum, pattern))
     else:
         same = twoway.is_safe_for_counts(grid.counts, pattern, law)
         same = same and (knows == "rule" or twoway.is_minimal_for_counts(grid.counts, pattern, law))
     if not same:
-        raise _error_of_matching_attack(suppression, rule, knows)
+        raise _check_applicable(suppression, rule, knows)
 
 
-def _error_of_matching_attack(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
+def _check_applicable(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
     hints = {
-        "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
-        "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",
+        "rule": f"a sensitive cell is narrower than {rule.width}: was another width required?",
+        "mechanism": "a part of the pattern would suffice: it is not the cheapest under any weights.",
         "algorithm": "its optimum is another pattern: give the rule, loss and order that made the release.",
     }
     return InputError(f"{suppression.table.name}: the rule does not reproduce the pattern.", hint=hints[knows])

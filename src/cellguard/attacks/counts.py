@@ -1,8 +1,8 @@
-"""Count tables, and the rule by which their small cells are suppressed: what minami2019's attacker knows and learns.
+"""Count tables, and the rule that suppresses their small cells: what the attacker of minami2019 knows and learns.
 
-When the parameters of a suppression are secret he tries all their values (section 2.5). No published count is below
-the minimum frequency, and the least width is no wider than the widest suppressed cell: that leaves few values. One of
-them is possible when some candidate, suppressed by it, gives the published pattern; a count is possible when one
+When the parameters of a suppression are secret, the attacker tries all their values (section 2.5). No published count
+is below the minimum frequency, and the least width is no wider than the widest suppressed cell: that leaves few values.
+A value is possible when suppressing some candidate with it gives the published pattern; a count is possible when one
 possible value of the parameters leaves it possible.
 """
 
@@ -18,20 +18,26 @@ from cellguard._engine.counts import twoway
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, raise_if_unknown
-from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Suppression
 
 __all__ = [
-    "KNOWLEDGE", "LARGEST_MINIMUM", "CountAttack", "CountRule", "Grid", "matching_grid_of", "matching_over_all_rules",
-    "require_counts_for_matching", "rule_attacker_knows", "rule_attacker_may_guess", "rules_attacker_infers",
+    "LARGEST_MINIMUM",
+    "CountAttack",
+    "CountRule",
+    "Grid",
+    "find_grid",
+    "guess_rule",
+    "infer_rule",
+    "list_fitting_rules",
+    "match_over_rules",
+    "require_counts_for_matching",
 ]  # fmt: skip
 
-KNOWLEDGE = ("rule", "mechanism", "algorithm")
-"""How much an attacker knows, see :mod:`cellguard.check.attack.matching`."""
 _LOSSES = ("cells", "counts")
 _TIE_BITS = 24
 LARGEST_MINIMUM = 100
-"""The largest minimum frequency that is held possible where nobody says it; laws and handbooks ask for 3 to 30."""
+"""The largest minimum frequency considered possible if it is not given; laws and handbooks require 3 to 30."""
 _GIVE_IT = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
 
 
@@ -39,8 +45,8 @@ _GIVE_IT = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --wi
 class CountRule:
     """A deterministic optimal suppression of a frequency table, with its parameters (minami2019 definition 4).
 
-    Counts below the minimum are sensitive; the range of each must keep a width; among the patterns
-    that do, the one of least loss is chosen, and among those of equal loss the first in a fixed order.
+    Counts below the minimum are sensitive; the range of each must keep a width. Among the patterns that achieve this,
+    the one of least loss is chosen, and among those of equal loss the first in a fixed order.
 
     >>> CountRule(minimum=5, width=8)
     CountRule(minimum=5, width=8, zeros=True, loss='cells', order=0)
@@ -53,7 +59,7 @@ class CountRule:
     zeros: bool = True
     """Whether a zero is sensitive."""
     loss: str = "cells"
-    """What is lost with a suppressed cell: ``"cells"`` counts it as one, ``"counts"`` by its count."""
+    """Loss of a suppressed cell: ``"cells"`` counts it as one, ``"counts"`` by its count."""
     order: int = 0
     """Number of the fixed order between patterns of equal loss. It is public, like the rest of the rule."""
 
@@ -69,7 +75,7 @@ class CountRule:
         """Return which counts are sensitive."""
         return np.asarray((counts < self.minimum) & ((counts > 0) | self.zeros))
 
-    def law(self, grid: Grid) -> CountLaw:
+    def build_law(self, grid: Grid) -> CountLaw:
         """Return the rule for the counts of a grid, which are counted from their known lower bound."""
         r, c = grid.cells.shape
         ties = np.random.default_rng([self.order, r, c]).integers(1, 1 << _TIE_BITS, (r, c))
@@ -94,25 +100,25 @@ class Grid:
     counts: IntArray
     """The counts (confidential where suppressed), less `least`."""
     least: int
-    """What every attacker knows a cell to be at least."""
+    """Lower bound on a cell that every attacker knows."""
 
-    def pattern(self, suppressed: BoolArray) -> BoolArray:
+    def restrict_pattern(self, suppressed: BoolArray) -> BoolArray:
         """Return the part of a pattern that lies in the grid."""
         return np.asarray(suppressed[self.cells])
 
-    def of_table(self, counts: NDArray[Any], pattern: BoolArray) -> NDArray[Any]:
-        """Return the counts of the cells of a pattern, of one or many grids, as they are and in the table's order."""
+    def expand_counts(self, counts: NDArray[Any], pattern: BoolArray) -> NDArray[Any]:
+        """Return the true counts of the cells of a pattern, of one or many grids, in the table's order."""
         return np.asarray(counts[..., pattern][..., np.argsort(self.cells[pattern])] + self.least)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountAttack:
-    """What an attacker learned of the suppressed cells, one entry each in the table's order (confidential)."""
+    """What an attacker learned about the suppressed cells, one entry each in the table's order (confidential)."""
 
     suppression: Suppression = field(repr=False)
     """What was attacked."""
     rule: CountRule
-    """What the attacker knows of the algorithm."""
+    """What the attacker knows about the algorithm."""
     cells: IntArray = field(repr=False)
     """Indices of the suppressed cells."""
     lower: FloatArray = field(repr=False)
@@ -148,30 +154,30 @@ def require_counts_for_matching(table: Table) -> None:
         )
 
 
-def rule_attacker_knows(table: Table) -> CountRule:
-    """Return the rule that the table's sensitive cells and levels show, where they leave no doubt.
+def infer_rule(table: Table) -> CountRule:
+    """Return the rule that follows from the table's sensitive cells and levels, if it is unambiguous.
 
-    The width is the sliding level that all sensitive cells share; the minimum frequency is 5 when
-    that separates sensitive cells from the others, or the only number that does; cells are lost by
-    their counts when those are the table's weights.
+    The width is the sliding level that all sensitive cells share. The minimum frequency is 5 if that separates
+    sensitive cells from the others, or the only number that does. The loss is by counts if those are the table's
+    weights.
     """
-    rule, most = _smallest_rule_attacker_guesses(table)
+    rule, most = _guess_smallest_rule(table)
     if not rule.minimum <= 5 <= most and rule.minimum != most:
-        raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=_GIVE_IT)
+        raise InputError(f"{table.name}: the minimum frequency does not follow from the table.", hint=_GIVE_IT)
     return replace(rule, minimum=5) if rule.minimum <= 5 <= most else rule
 
 
-def rule_attacker_may_guess(table: Table) -> CountRule:
-    """Return one of the rules by which the table's sensitive cells may have been chosen, be there doubt or not."""
-    return _smallest_rule_attacker_guesses(table)[0]
+def guess_rule(table: Table) -> CountRule:
+    """Return one of the rules by which the table's sensitive cells may have been chosen, even if it is ambiguous."""
+    return _guess_smallest_rule(table)[0]
 
 
-def _smallest_rule_attacker_guesses(table: Table) -> tuple[CountRule, float]:
-    """Return the rule of the smallest minimum that fits the table, and the largest minimum that does."""
+def _guess_smallest_rule(table: Table) -> tuple[CountRule, float]:
+    """Return the rule with the smallest minimum that fits the table, and the largest minimum that fits."""
     s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
     if not s.any() or len(widths) != 1 or widths[0] < 1:
-        raise InputError(f"{table.name}: the rule cannot be told from the table.", hint=_GIVE_IT)
+        raise InputError(f"{table.name}: the rule does not follow from the table.", hint=_GIVE_IT)
     shown = table.values[inner & ~s]
     zeros = not (shown == 0).any()
     least, most = table.values[s].max() + 1, shown[(shown > 0) | zeros].min(initial=np.inf)
@@ -182,11 +188,11 @@ def _smallest_rule_attacker_guesses(table: Table) -> tuple[CountRule, float]:
     return CountRule(minimum=int(least), width=int(np.ceil(widths[0])), zeros=zeros, loss=loss), float(most)
 
 
-def matching_grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
+def find_grid(table: Table, suppressed: BoolArray) -> Grid | None:
     """Return the inner cells of a two-way table with published margins; None for any other table.
 
-    Inner cells are those that nothing adds up to. They form a grid when each lies in two relations
-    and the relations fall into two families, rows and columns, that cross in one cell each.
+    Inner cells are those that are not totals. They form a grid when each lies in two relations and the relations
+    fall into two families, rows and columns, that cross in one cell each.
     """
     T, inner = table.relations, table.inner
     n = int(inner.sum())
@@ -199,14 +205,14 @@ def matching_grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     lines = [line for line in lines if inner[line].any()]
     if not all(inner[line].all() and len(line) > 1 for line in lines):
         return None
-    cells = _grid_cells_of_matching_attack(lines, np.flatnonzero(inner))
+    cells = _place_inner_cells(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
         return None
     start = int(least[0])
     return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
 
 
-def _grid_cells_of_matching_attack(lines: list[IntArray], inner: IntArray) -> IntArray | None:
+def _place_inner_cells(lines: list[IntArray], inner: IntArray) -> IntArray | None:
     """Arrange the inner cells by row and column, or return None when they do not form a grid."""
     rows = [line for line in lines if not np.isin(line, lines[0]).any() or line is lines[0]]
     columns = [line for line in lines if np.isin(line, lines[0]).any() and line is not lines[0]]
@@ -227,65 +233,65 @@ def _grid_cells_of_matching_attack(lines: list[IntArray], inner: IntArray) -> In
 # ---------------------------------------------------------------- secret parameters
 
 
-def matching_over_all_rules(
+def match_over_rules(
     grid: Grid, pattern: BoolArray, rule: CountRule, how: str, limit: int
 ) -> tuple[list[CountRule], twoway.Effective]:
     """Return the rules that could have led to the pattern, and the hull of their survivors.
 
-    `how` says when a candidate survives a rule, `limit` how many nodes the attack on each rule may take. What a
+    `how` says when a candidate survives a rule, `limit` how many nodes the attack on each rule may take. What the
     limit leaves open counts as possible.
     """
-    low, high = twoway.feasible_count_intervals(grid.counts, pattern)
+    low, high = twoway.compute_feasible_intervals(grid.counts, pattern)
     wanted = np.flatnonzero(pattern)
     possible: list[CountRule] = []
     total: twoway.Effective | None = None
-    for candidate in _rules_attacker_tries(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
-        law = candidate.law(grid)
-        found = twoway.effective_count_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
-        nobody = (found.inner_low > found.inner_high)[pattern].all()
-        if nobody and found.finished:
+    for candidate in _list_rules_to_try(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
+        law = candidate.build_law(grid)
+        found = twoway.compute_effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+        none_survives = (found.inner_low > found.inner_high)[pattern].all()
+        if none_survives and found.finished:
             continue
         possible.append(candidate)
-        total = found if total is None else _hull_of_matchings(total, found)
+        total = found if total is None else _merge_hulls(total, found)
     assert total is not None  # noqa: S101 - the true rule is among them
     return possible, total
 
 
-def _rules_attacker_tries(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
+def _list_rules_to_try(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
     """Return the rule with every minimum that no published count is below, and every width that a cell has."""
-    widths, minima = range(1, widest + 1), range(1, _largest_minimum_guessed(grid, pattern, zeros=rule.zeros) + 1)
+    widths, minima = range(1, widest + 1), range(1, _find_largest_minimum(grid, pattern, zeros=rule.zeros) + 1)
     return [replace(rule, minimum=minimum, width=width) for minimum in minima for width in widths]
 
 
-def rules_attacker_infers(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[CountRule]:
+def list_fitting_rules(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[CountRule]:
     """Return every rule of the same width by which the sensitive cells of a release may have been chosen.
 
-    What is published decides, so that the list tells nothing: a minimum that no published count is below, beyond
-    the largest count that a withheld cell can be only one, at most :data:`LARGEST_MINIMUM`, and with zeros as without
-    unless a zero is published.
+    The list depends only on what is published, so it reveals nothing. A minimum fits if no published count is below
+    it and it is at most :data:`LARGEST_MINIMUM`. Of the minimums above every possible withheld count, which are
+    equivalent, only the first is listed. Zeros may be sensitive or not, unless a zero is published.
     """
-    _, high = twoway.feasible_count_intervals(grid.counts, pattern)
+    _, high = twoway.compute_feasible_intervals(grid.counts, pattern)
     all_small = min(LARGEST_MINIMUM, int(high[pattern].max(initial=0)) + grid.least + 1)
     return [
         replace(rule, minimum=minimum, zeros=zeros)
         for zeros in (True, False)
         for minimum in range(
             max(grid.least, 0 if zeros else 1) + 1,
-            min(all_small, _largest_minimum_guessed(grid, pattern, zeros=zeros)) + 1,
+            min(all_small, _find_largest_minimum(grid, pattern, zeros=zeros)) + 1,
         )
         if grid.least == 0 or zeros  # no cell is zero otherwise
     ]
 
 
-def _largest_minimum_guessed(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
-    """Return the largest minimum that no published count is below; where nothing is published, one beyond all."""
+def _find_largest_minimum(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
+    """Return the largest minimum that no published count is below; if nothing is published, one above all counts."""
     shown = grid.counts[~pattern] + grid.least
     if not zeros:
         shown = shown[shown > 0]
     return int(shown.min()) if len(shown) else int((grid.counts + grid.least).max()) + 1
 
 
-def _hull_of_matchings(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:
+def _merge_hulls(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:
     """Return the hull of two results."""
     return replace(
         one,

@@ -1,12 +1,12 @@
-"""The matching attack on any table and any algorithm: all candidates are tried where they are few, some beyond.
+"""The matching attack on any table and any algorithm: try all candidates if they are few, otherwise some.
 
-A survivor that was found is one: the survivors' hull bounds the effective intervals from inside. From
-outside there are only the feasibility intervals. What lies between is not known.
+The hull of the survivors found bounds the effective intervals from inside. From outside there are only the
+feasibility intervals. What lies between is unknown.
 
-Where candidates are few they are listed (minami2019 section 3.2, lines 6 to 9 of algorithm 1): a candidate is the
+If candidates are few, they are listed (minami2019 section 3.2, lines 6 to 9 of algorithm 1). A candidate is the
 true table plus a whole-number combination of the null space of the relations between the suppressed cells. The
-parameters of that space are cells; they are set one after the other, all partial tables at once, and a partial table
-is dropped when no values of the parameters left keep a cell within its range.
+parameters of that space are cells. They are set one after the other, for all partial tables at once, and a partial
+table is dropped when no values of the remaining parameters keep a cell within its range.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.counts import CountRule
-from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import Table
+from cellguard.attackers.public import add_public_knowledge
+from cellguard.attacks.counts import CountRule
+from cellguard.model.table import Table
+from cellguard.release.release import Suppression
 
 __all__ = ["Sampled", "sample_matching_candidates"]
 
 _TRIES = 3
-"""Candidates that are tried on the way to a cell's extreme."""
+"""Candidates that are tried on the way to a cell's extreme value."""
 _STEPS = 20
 """Random moves between two candidates."""
 _PARTIAL = 50
-"""Partial tables per candidate wanted: more, and the list is given up."""
+"""Partial tables per candidate: with more, the list is abandoned."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,8 +51,8 @@ class Sampled:
     """Whether all candidates were tried: then the intervals are exact."""
 
 
-def _matching_candidate_table(table: Table, rule: CountRule, counts: FloatArray) -> Table:
-    """Return the table as it would be with other counts: what the rule makes sensitive, at its width."""
+def _build_candidate_table(table: Table, rule: CountRule, counts: FloatArray) -> Table:
+    """Return the table with other counts: cells are sensitive by the rule, and must keep its width."""
     sensitive = table.inner & rule.sensitive(counts) & ~table.fixed
     none = np.zeros(table.n_cells)
     return table.with_(
@@ -75,17 +76,17 @@ def sample_matching_candidates(
     samples: int,
     seed: int,
 ) -> Sampled:
-    """Try all candidates if there are at most `samples`; else half by random walks, half where a cell is extreme.
+    """Try all candidates if there are at most `samples`; else half by random walks, half at extreme values of cells.
 
     The true table is the first: it must survive, or the pattern was not made this way.
     """
     table, hidden = suppression.table, suppression.suppressed
     cells = np.flatnonzero(hidden)
     lo, hi = suppression.published_bounds()
-    found = ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
+    found = compute_ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
     low, high = np.ceil(found.low_bound - 1e-6), np.floor(found.high_bound + 1e-6)
     test = _Test(suppression, rule, cells[high - low < rule.width], knows, algorithm)
-    hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
+    hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.is_possible, cells, samples)
     rng = np.random.default_rng(seed)
     truth = np.rint(table.values).astype(np.int64)
     listed = _list_matching_candidates(suppression, low, high, samples)
@@ -95,10 +96,10 @@ def sample_matching_candidates(
         for x in listed:
             hunt.try_one(x)
     else:
-        hunt.around(truth, samples // 2, rng)
+        hunt.walk_around(truth, samples // 2, rng)
         wanted = [c for c in cells.tolist() if table.sensitive[c]]
         for turn in range(samples if wanted else 0):
-            hunt.towards(truth, wanted[turn // 2 % len(wanted)], 1 if turn % 2 else -1, rng)
+            hunt.walk_towards(truth, wanted[turn // 2 % len(wanted)], 1 if turn % 2 else -1, rng)
     return Sampled(
         low=low, high=high, inner_low=hunt.low, inner_high=hunt.high, tried=hunt.tried, survived=hunt.survived,
         complete=listed is not None,
@@ -106,7 +107,7 @@ def sample_matching_candidates(
 
 
 class _Test(NamedTuple):
-    """Whether a candidate leads to the published pattern."""
+    """Tests whether a candidate leads to the published pattern."""
 
     suppression: Suppression
     rule: CountRule
@@ -115,29 +116,34 @@ class _Test(NamedTuple):
     knows: str
     algorithm: Callable[[Table], BoolArray] | None
 
-    def survives(self, x: IntArray) -> bool:
+    def is_possible(self, x: IntArray) -> bool:
         """Judge a candidate by what the attacker knows."""
         hidden = self.suppression.suppressed
-        candidate = _matching_candidate_table(self.suppression.table, self.rule, x.astype(np.float64))
+        counts = x.astype(np.float64)
+        candidate = add_public_knowledge(_build_candidate_table(self.suppression.table, self.rule, counts))
         if candidate.sensitive[self.weak].any() or (candidate.sensitive & ~hidden).any():
             return False
         if self.knows == "algorithm":
             return self.algorithm is not None and np.array_equal(self.algorithm(candidate), hidden)
-        return self.knows == "rule" or not any(self._spare(candidate, i) for i in np.flatnonzero(hidden).tolist())
+        return self.knows == "rule" or not any(
+            self._is_safe_without(candidate, i) for i in np.flatnonzero(hidden).tolist()
+        )
 
-    def _spare(self, candidate: Table, cell: int) -> bool:
-        """Whether the pattern would be safe without the cell."""
+    def _is_safe_without(self, candidate: Table, cell: int) -> bool:
+        """Return whether the pattern would be safe without the cell."""
         if candidate.sensitive[cell]:
             return False
         hidden = self.suppression.suppressed.copy()
         hidden[cell] = False
         sensitive = candidate.sensitive_cells
         T = candidate.relations
-        if reduce(T, hidden).determined[sensitive].any():  # seen without a linear program
+        if reduce(T, hidden).determined[sensitive].any():  # visible without a linear program
             return False
         lo, hi = (np.where(hidden, bound, candidate.values) for bound in candidate.bounds())
         width = candidate.sliding[sensitive]
-        return bool(ranges(Sight(T, lo, hi, candidate.values), AskedRanges(sensitive, sliding=width)).safe.all())
+        return bool(
+            compute_ranges(Sight(T, lo, hi, candidate.values), AskedRanges(sensitive, sliding=width)).safe.all()
+        )
 
 
 class _Hunt:
@@ -160,16 +166,16 @@ class _Hunt:
         self.low, self.high = np.fmin(self.low, here), np.fmax(self.high, here)
         return True
 
-    def around(self, x: IntArray, tries: int, rng: np.random.Generator) -> None:
-        """Walk about; a walk goes on from a survivor and returns to it when it has lost the way."""
+    def walk_around(self, x: IntArray, tries: int, rng: np.random.Generator) -> None:
+        """Walk randomly; each walk starts from the last survivor."""
         while self.tried < tries:
             y = self.lattice.walk(x, int(rng.integers(1, _STEPS)), rng)
             if self.try_one(y):
                 x = y
 
-    def towards(self, x: IntArray, cell: int, sign: int, rng: np.random.Generator) -> None:
-        """Try a cell's extreme, then candidates on the way to it, until one survives."""
-        path = self.lattice.climb(x, cell, sign, _STEPS, rng)
+    def walk_towards(self, x: IntArray, cell: int, sign: int, rng: np.random.Generator) -> None:
+        """Try a cell's extreme value, then candidates on the way to it, until one survives."""
+        path = self.lattice.walk_candidates(x, cell, sign, _STEPS, rng)
         for k in range(_TRIES, 0, -1):
             if self.tried >= self.samples:
                 return
@@ -183,7 +189,7 @@ class _Hunt:
 def _list_matching_candidates(
     suppression: Suppression, low: FloatArray, high: FloatArray, limit: int
 ) -> IntArray | None:
-    """Return all candidates, one row of all cells each; None when there are more than `limit`, or too many on the way.
+    """Return all candidates, one row of all cells each; None if there are more than `limit`, or too many partial ones.
 
     Parameters
     ----------
@@ -192,7 +198,7 @@ def _list_matching_candidates(
     low, high
         Whole-number ranges of the suppressed cells, in their order.
     limit
-        How many candidates are few.
+        Maximum number of candidates to list.
     """
     table, hidden = suppression.table, suppression.suppressed
     cells = np.flatnonzero(hidden)
@@ -204,7 +210,7 @@ def _list_matching_candidates(
     at = np.searchsorted(cells, reduction.parameters[order])
     start = np.rint(table.values[cells])
     steps = [np.arange(low[k] - start[k], high[k] - start[k] + 1) for k in at.tolist()]
-    # what the parameters that are not yet set can still do to each cell
+    # how far the remaining parameters can still move each cell
     least, most = np.zeros((len(steps) + 1, len(cells))), np.zeros((len(steps) + 1, len(cells)))
     for k in range(len(steps) - 1, -1, -1):
         ends = np.outer([steps[k][0], steps[k][-1]], basis[:, k])

@@ -1,13 +1,13 @@
-"""Who knows how tables are rounded and perturbed: what he believes, how much it narrows, and how often he is right.
+"""The informed attacker of rounded and perturbed tables: their beliefs, what these narrow, how often they hold.
 
 The audit takes from a release what is certain: no cell moved farther than it says. An attacker who has
 read the manual can believe more.
 
 ========  ==========================================================================================
-levels    certain, for who knows that a cell is sensitive and which share of it its levels are: a
-          published value that leaves ``a - p a`` and ``a + q a`` possible tells that a is no nearer to the
-          ends of ``v -/+ d`` than that
-nearest   probable, and false where coins were used: cells go to the nearest multiple as far as
+levels    certain, for an attacker who knows that a cell is sensitive and its levels as shares: a
+          published value that leaves ``a - p a`` and ``a + q a`` possible shows that a is no nearer to
+          the ends of ``v -/+ d`` than that
+nearest   probable, and false where values were drawn: cells go to the nearest multiple as far as
           the relations allow
 ========  ==========================================================================================
 
@@ -31,25 +31,24 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
-from cellguard._engine.numbers.multiples import numbers_off_base
+from cellguard._attack_options import METHOD_KNOWLEDGE
+from cellguard._engine.numbers.multiples import find_off_base
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.asked import Asked, MethodKnowledge, cells_under_attack
-from cellguard.nouns.levels import Levels
-from cellguard.nouns.release import Perturbation, Rounding
+from cellguard.attacks.asked import Asked, MethodKnowledge, choose_cells
+from cellguard.model.levels import Levels
+from cellguard.release.release import Perturbation, Rounding
 
-__all__ = ["KNOWLEDGE", "MethodAttack", "method_attack"]
+__all__ = ["MethodAttack", "attack_method"]
 
-KNOWLEDGE = ("nearest", "levels")
-"""What the attacker adds to what the release says."""
 _FAR = 1e-6
 """Noise of a program, relative to the distance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MethodAttack(MethodKnowledge):
-    """What an attacker who knows the method, or the levels, believes of the sensitive cells."""
+    """What an informed attacker, or one with the levels, believes about the sensitive cells."""
 
     method: str
     """round or perturb."""
@@ -60,28 +59,28 @@ class MethodAttack(MethodKnowledge):
     exact: BoolArray = field(repr=False)
     """Cells of which only the true value is left."""
     width: float
-    """Mean width of what is left, as a share of what the release says."""
+    """Mean width of the remaining range, as a share of what the release says."""
     within_half: float
     """Share of the sensitive cells that moved by at most half of what the release says."""
 
     @property
     def fits(self) -> bool:
-        """Whether any table fits what he believes."""
+        """Whether any table fits the attacker's beliefs."""
         return bool(np.isfinite(self.low).all())
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
+        """Return the meaning of the result in words."""
         if not len(self.cells):
             return "nothing to attack: no cell is sensitive."
         if not self.fits:
-            return "withstood: no table fits what he believes; what he knows of the method is not how it was made."
+            return "withstood: no table fits the attacker's beliefs: the release was made in another way."
         n, close = len(self.cells), int(self.missed.sum())
         if self.exact.any():
             return f"disclosed: {int(self.exact.sum())} of {n} sensitive cells are left one value, the true one."
         if close:
             return f"weak: {close} of {n} sensitive cells are narrowed below their levels, and the truth is there."
-        return f"withstood: every one of {n} sensitive cells keeps its levels, or he is wrong about it."
+        return f"withstood: every one of {n} sensitive cells keeps its levels, or the attacker is wrong about it."
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
@@ -100,19 +99,19 @@ class MethodAttack(MethodKnowledge):
         }
 
 
-def method_attack(
+def attack_method(
     release: Rounding | Perturbation, knowledge: str = "nearest", *, cells: int = 200, seed: int = 0
 ) -> MethodAttack:
-    """Attack a rounded or perturbed table with what is known of the method.
+    """Attack a rounded or perturbed table with knowledge of the method.
 
     Parameters
     ----------
     release
         A rounding or a perturbation.
     knowledge
-        What the attacker adds to what the release says: ``"nearest"`` or ``"levels"``.
+        What the attacker knows beyond the release: ``"nearest"`` or ``"levels"``.
     cells
-        So many sensitive cells are attacked at most.
+        Maximum number of sensitive cells to attack.
     seed
         Chooses them.
 
@@ -122,18 +121,16 @@ def method_attack(
 
     >>> import cellguard as cg
     >>> row = cg.Table.from_equations([21, 52, 34, 107], [[3, 0, 1, 2]], sensitive=[0], sliding=2, weights=1.0)
-    >>> found = method_attack(cg.round(row, base=5))
+    >>> found = attack_method(cg.round(row, base=5))
     >>> found.low.tolist(), found.high.tolist(), found.held.tolist()
     ([16.25], [23.75], [True])
     """
-    asked = cells_under_attack(release, knowledge, KNOWLEDGE, most=cells, seed=seed)
-    low, high = _Belief(release, asked.need, knowledge).ranges(asked.attacked.cells)
-    return _judged_method_attack(release, asked, low, high)
+    asked = choose_cells(release, knowledge, METHOD_KNOWLEDGE, most=cells, seed=seed)
+    low, high = _Belief(release, asked.need, knowledge).compute_ranges(asked.attacked.cells)
+    return _evaluate_attack(release, asked, low, high)
 
 
-def _judged_method_attack(
-    release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray
-) -> MethodAttack:
+def _evaluate_attack(release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray) -> MethodAttack:
     t, need = release.table, of.attacked
     s, a = need.cells, t.values[need.cells]
     lo, hi = (x[s] for x in release.published_bounds())
@@ -165,14 +162,12 @@ class _Belief:
         low, high = lo - v, hi - v
         T = t.relations
         if knowledge == "levels":
-            low, high = _errors_narrowed_by_attacker(t.values, v, need, low, high)
-        elif isinstance(release, Perturbation):
-            near = (
-                ~numbers_off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
-            )
+            low, high = _narrow_errors(t.values, v, need, low, high)
+        elif not release.priced_by_weights:
+            near = ~find_off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
             half = release.distance / 2
             low, high = np.where(near, np.maximum(low, -half), low), np.where(near, np.minimum(high, half), high)
-        if knowledge == "nearest" and isinstance(release, Rounding):
+        if knowledge == "nearest" and release.priced_by_weights and release.base is not None:
             moving, priced = ~t.fixed, t.weights > 0  # a cell that costs nothing has no price
             prices = csr_array(diags_array(release.base / np.where(priced, 2 * t.weights, 2)) @ T.T)[moving]
             errors = csr_array(diags_array(priced.astype(np.float64)))[moving]
@@ -185,7 +180,7 @@ class _Belief:
             A, below, above = T, t.rhs - T @ v, t.rhs - T @ v
         self.program = LinearProgram(LinearModel(A, below, above, low, high), ONCE)
 
-    def ranges(self, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+    def compute_ranges(self, cells: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and greatest value of some cells; NaN where no table fits."""
         ends = np.full((2, len(cells)), np.nan)
         for k, cell in enumerate(cells.tolist()):
@@ -197,12 +192,12 @@ class _Belief:
                     ends[side, k] = self.v[cell] + found.objective
             self.program.set_costs(one, np.zeros(1))
             if k == 0 and np.isnan(ends[:, 0]).all():
-                break  # nothing fits, whichever cell is asked for
-            self.program.options(presolve="off")  # the last vertex is the better start
+                break  # nothing fits, for any cell
+            self.program.set_options(presolve="off")  # the last vertex is a better start
         return ends[0], ends[1]
 
 
-def _errors_narrowed_by_attacker(
+def _narrow_errors(
     values: FloatArray, v: FloatArray, need: Levels, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Narrow the errors of sensitive cells by their levels, as shares of the value that the attacker knows.

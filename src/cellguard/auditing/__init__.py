@@ -1,0 +1,1 @@
+"""The audit of a release, its witnesses, and their verification. Imports no method."""
