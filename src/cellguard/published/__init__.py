@@ -1,0 +1,1 @@
+"""What is already published: ranges of withheld cells from public data alone, without the true table."""
