@@ -1,0 +1,1 @@
+"""The job file: its model, its reader, and the checks of its content."""

@@ -1,0 +1,1 @@
+"""The outputs of a job: releases, manifest, audit file and ledger."""

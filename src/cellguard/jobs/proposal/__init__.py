@@ -1,0 +1,1 @@
+"""Proposing a job for a data file or for ready tables."""
