@@ -1,4 +1,4 @@
-"""Tables of a batch from microdata."""
+"""Make the tables of a batch from microdata."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of_argus_file_column, numbers_of_argus_column, read_argus_columns
-from cellguard._io.argus.rda import Metadata, Variable
 from cellguard._io.frames import encode_frame_column
-from cellguard.argus.dimensions import Dimension, dimension_of_batch_variable, recoded_dimension
+from cellguard.argus.dimensions import Dimension, build_dimension, recode_dimension
+from cellguard.argus.formats.arb import Recode, SpecifyTable
+from cellguard.argus.formats.data import parse_numbers, read_argus_columns, strip_codes
+from cellguard.argus.formats.rda import Metadata, Variable
 from cellguard.argus.safety import Safety
-from cellguard.data.rules import Request
 from cellguard.exceptions import FormatError, InputError
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.rules import Request
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Made", "Microdata", "missing_codes_safe_in_batch", "with_costs_of_batch"]
+__all__ = ["Made", "Microdata", "clear_missing_codes", "set_costs"]
 
 _FREQUENCY, _UNITY, _DISTANCE = "-1", "-2", "-3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A table as a batch specified it, with rules applied."""
+    """A table specified by a batch, with rules applied."""
 
     table: Table
     dimensions: tuple[Dimension, ...]
@@ -45,34 +45,31 @@ class Made:
 
 @dataclass(slots=True)
 class Microdata:
-    """Records with their metadata. Columns are read when a table needs them, once."""
+    """Records with their metadata. Each column is read once, when a table needs it."""
 
     path: Path
     metadata: Metadata
     _columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def make(self, spec: SpecifyTable, safety: Safety, recodes: Sequence[Recode], folder: Path) -> Made:
-        """Add up the records of a table and apply its rules."""
-        from cellguard.data.tabulate import tabulate
+        """Tabulate the records of a table and apply its rules."""
+        from cellguard.tabulation import tabulate
 
-        roles = self._roles(spec, safety)
+        roles = self._find_roles(spec, safety)
         variables = [self.metadata[name] for name in spec.dimensions]
         wanted = [v.name for v in (*variables, *roles.values()) if v.name not in self._columns]
         if wanted:
             self._columns |= read_argus_columns(self.path, self.metadata, wanted)
-        dimensions = [self._dimension(v, recodes, folder) for v in variables]
+        dimensions = [self._build_dimension(v, recodes, folder) for v in variables]
         frame: dict[str, Any] = {
-            d.variable.name: _recoded_microdata_column(codes_of_argus_file_column(self._columns[d.variable.name]), d)
-            for d in dimensions
+            d.variable.name: _recode_column(strip_codes(self._columns[d.variable.name]), d) for d in dimensions
         }
         names: dict[str, str] = {}
         for part, variable in roles.items():
             names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
             column = self._columns[variable.name]
             is_code = part in ("holding", "request")
-            frame[names[part]] = (
-                codes_of_argus_file_column(column) if is_code else numbers_of_argus_column(column, self.path, variable)
-            )
+            frame[names[part]] = strip_codes(column) if is_code else parse_numbers(column, self.path, variable)
         gaps = int(np.isnan(frame[names["value"]]).sum()) if "value" in names else 0
         notes = [f"{gaps} records have no value of {roles['value'].name!r}: they are left out."] if gaps else []
         holding = names.pop("holding", None)
@@ -84,16 +81,16 @@ class Microdata:
         name = self.path.name.partition(".")[0]
         table = tabulate(frame, by, name=name, **options)
         table = table.apply(*safety.records) if safety.records else table
-        if safety.holdings:  # rules that look at holdings judge the same cells
+        if safety.holdings:  # rules about holdings apply to the same cells
             judged = tabulate(frame, by, holding=holding, **options)
             flagged = table.with_(statistics=judged.statistics).apply(*safety.holdings)
             table = flagged.with_(statistics=table.statistics)
-        table = missing_codes_safe_in_batch(table, variables) if safety.missing_is_safe else table
-        table, cost_notes = with_costs_of_batch(table, spec)
+        table = clear_missing_codes(table, variables) if safety.missing_is_safe else table
+        table, cost_notes = set_costs(table, spec)
         return Made(table=table, dimensions=tuple(dimensions), response=roles.get("value"), notes=(*notes, *cost_notes))
 
-    def _roles(self, spec: SpecifyTable, safety: Safety) -> dict[str, Variable]:
-        """Return the variables of a table that are not dimensions, by their part."""
+    def _find_roles(self, spec: SpecifyTable, safety: Safety) -> dict[str, Variable]:
+        """Return the variables of a table that are not dimensions, by their role."""
         roles: dict[str, Variable] = {}
         if spec.response:
             roles["value"] = self.metadata[spec.response]
@@ -104,7 +101,7 @@ class Microdata:
         requests = any(isinstance(rule, Request) for rule in (*safety.records, *safety.holdings))
         wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": requests}
         for role in (role for role, needed in wanted.items() if needed):
-            found = self.metadata.with_role(role)
+            found = self.metadata.select_role(role)
             if len(found) > 1:
                 raise FormatError.at(self.metadata.source, None, f"two variables are the {role}.")
             if not found:
@@ -115,17 +112,17 @@ class Microdata:
             roles[role] = found[0]
         return roles
 
-    def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
-        seen = encode_frame_column(codes_of_argus_file_column(self._columns[variable.name]))[0]
-        dimension = dimension_of_batch_variable(variable, seen, Path(self.metadata.source).parent)
+    def _build_dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
+        seen = encode_frame_column(strip_codes(self._columns[variable.name]))[0]
+        dimension = build_dimension(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
                 path = folder / recode.path if recode.path else None
-                dimension = recoded_dimension(dimension, seen, path=path, level=recode.level or 0)
+                dimension = recode_dimension(dimension, seen, path=path, level=recode.level or 0)
         return dimension
 
 
-def _recoded_microdata_column(column: pa.Array, dimension: Dimension) -> pa.Array:
+def _recode_column(column: pa.Array, dimension: Dimension) -> pa.Array:
     if not dimension.new_codes:
         return column
     import pyarrow as pa
@@ -135,7 +132,7 @@ def _recoded_microdata_column(column: pa.Array, dimension: Dimension) -> pa.Arra
     return pa.array(new[index])
 
 
-def missing_codes_safe_in_batch(table: Table, variables: Sequence[Variable]) -> Table:
+def clear_missing_codes(table: Table, variables: Sequence[Variable]) -> Table:
     """Clear the cells that belong to a missing code."""
     missing = np.zeros(table.n_cells, dtype=bool)
     for d, variable in enumerate(variables):
@@ -146,8 +143,8 @@ def missing_codes_safe_in_batch(table: Table, variables: Sequence[Variable]) -> 
     return table.with_(sensitive=table.sensitive & ~missing, **clear)
 
 
-def with_costs_of_batch(table: Table, spec: SpecifyTable) -> tuple[Table, tuple[str, ...]]:
-    """Set the information loss as the batch says: the response, a variable, frequency or unity, to a power."""
+def set_costs(table: Table, spec: SpecifyTable) -> tuple[Table, tuple[str, ...]]:
+    """Set the information loss given by the batch: the response, a variable, frequency or unity, to a power."""
     weights = table.weights
     notes: tuple[str, ...] = ()
     if spec.cost == _FREQUENCY and table.counts is not None:

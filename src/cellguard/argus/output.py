@@ -1,6 +1,6 @@
-"""``<WRITETABLE>``: the formats of tau-ARGUS.
+"""``<WRITETABLE>``: write the output formats of tau-ARGUS.
 
-Where a batch asks for the status of each cell (AS+), tau-ARGUS writes the values of withheld cells
+If a batch requests the status of each cell (AS+), tau-ARGUS writes the values of withheld cells
 too; so do the intermediate and the JJ format. Such files are for internal use: only their owner may
 read them.
 """
@@ -13,32 +13,34 @@ from pathlib import Path
 
 import numpy as np
 
-from cellguard._io.argus.data import write_argus_columns
-from cellguard._io.argus.lists import write_argus_hrc_file
-from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import write_lines
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.argus.formats.data import write_argus_columns
+from cellguard.argus.formats.lists import write_argus_hrc_file
+from cellguard.argus.formats.rda import Metadata, Variable, write_rda
 from cellguard.argus.microdata import Made
-from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Release
 
-__all__ = ["batch_status_letters", "is_internal_batch_output", "write_batch_output"]
+__all__ = ["compute_status_letters", "is_internal_batch_output", "write_batch_output"]
 
 CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
 _STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
 _STATUS |= {"secondary": 11, "empty": 14}
-"""What tau-ARGUS calls the status of a cell."""
+"""Statuses of a cell in tau-ARGUS."""
 _RULES = {
     "zero": ("zero",),
     "frequency": ("minimum frequency",),
     "request": ("request",),
     "rule": ("p%", "dominance", "prior-posterior"),
 }
-"""How the names of its rules begin; what tau-ARGUS looks at last gives way."""
+"""Prefixes of the names of its rules; earlier rules take precedence."""
+_ENDINGS = {"round": "_Round", "adjust": "_CTA"}
+"""Suffix that tau-ARGUS adds to the name of the variable, by method."""
 
 
-def _batch_status_numbers(made: Made, release: Release | None) -> IntArray:
-    """Return the status of each cell as tau-ARGUS numbers it."""
+def _compute_status_numbers(made: Made, release: Release | None) -> IntArray:
+    """Return the tau-ARGUS status number of each cell."""
     table = made.table
     out = np.full(table.n_cells, _STATUS["safe"])
     out[table.fixed] = _STATUS["protected"]
@@ -46,103 +48,102 @@ def _batch_status_numbers(made: Made, release: Release | None) -> IntArray:
         out[table.counts == 0] = _STATUS["empty"]
     out[table.sensitive] = _STATUS["manual"]
     for kind, rules in _RULES.items() if table.flags is not None else ():
-        cells = table.flags.by(*rules)
+        cells = table.flags.find_flagged_by(*rules)
         out[cells[table.sensitive[cells]]] = _STATUS[kind]
-    if isinstance(release, Suppression):
+    if release is not None:
         out[release.secondary] = _STATUS["secondary"]
     return out
 
 
-def batch_status_letters(made: Made, release: Release | None) -> list[str]:
+def compute_status_letters(made: Made, release: Release | None) -> list[str]:
     """Return the status of each cell as a letter: s safe, u primary, x secondary, z empty or protected."""
-    number = _batch_status_numbers(made, release)
+    number = _compute_status_numbers(made, release)
     out = np.where((number >= _STATUS["rule"]) & (number <= _STATUS["manual"]), "u", "s")
     out = np.where(number == _STATUS["secondary"], "x", out)
     fixed = (number == _STATUS["empty"]) | (number == _STATUS["protected"])
     return [str(letter) for letter in np.where(fixed, "z", out)]
 
 
-def _business_letters_of_batch(made: Made, release: Release | None) -> list[str]:
-    """Return the status of each cell as structural business statistics call it.
+def _compute_business_letters(made: Made, release: Release | None) -> list[str]:
+    """Return the status of each cell as a letter of structural business statistics.
 
     V is published, A withheld for too few contributors, B by a rule about one contributor (or by hand), C by one about
     several, D to protect others.
     """
-    number = _batch_status_numbers(made, release)
+    number = _compute_status_numbers(made, release)
     out = np.full(made.table.n_cells, "V", dtype=object)
     out[(number >= _STATUS["rule"]) & (number <= _STATUS["manual"])] = "B"
-    out[_batch_cells_flagged_by_several(made.table) & (number == _STATUS["rule"])] = "C"
+    out[_find_coalition_cells(made.table) & (number == _STATUS["rule"])] = "C"
     out[number == _STATUS["frequency"]] = "A"
     out[number == _STATUS["secondary"]] = "D"
     return [str(letter) for letter in out]
 
 
-def _batch_cells_flagged_by_several(table: Table) -> BoolArray:
-    """Return the cells that only a rule about several contributors together flags, such as dominance of two."""
+def _find_coalition_cells(table: Table) -> BoolArray:
+    """Return the cells flagged only by a rule about several contributors together, such as dominance of two."""
     out = np.zeros(table.n_cells, bool)
     if table.flags is not None:
-        out[table.flags.by("dominance")] = True
-        out[table.flags.by("dominance (1,", "p%", "prior-posterior")] = False
+        out[table.flags.find_flagged_by("dominance")] = True
+        out[table.flags.find_flagged_by("dominance (1,", "p%", "prior-posterior")] = False
     return out
 
 
 def is_internal_batch_output(form: int, options: Mapping[str, bool]) -> bool:
-    """Whether a file holds true values of cells that are not published."""
+    """Return whether a file contains true values of cells that are not published."""
     return form in (SBS, INTERMEDIATE, JJ) or (form in (PIVOT, CODE_VALUE) and options.get("AS", False))
 
 
 def write_batch_output(
     path: Path, form: int, options: Mapping[str, bool], made: Made, release: Release | None
 ) -> list[Path]:
-    """Write a table in one of the formats and return the files; a file for internal use is its owner's alone."""
+    """Write a table in one of the formats and return the files; only the owner can read an internal file."""
     files = [path]
     if form == JJ:
         made.table.write(path)
     elif form == INTERMEDIATE:
         files += _write_intermediate_of_batch(path, options, made, release)
     elif form == SBS:
-        write_lines(path, _batch_output_of_business_statistics(made, release, options))
+        write_lines(path, _format_business_lines(made, release, options))
     elif form == CSV:
-        write_lines(path, _batch_output_of_matrix(made, release, options))
+        write_lines(path, _format_matrix(made, release, options))
     else:
-        write_lines(path, _batch_output_of_cells(made, release, options, form))
+        write_lines(path, _format_cell_lines(made, release, options, form))
     if is_internal_batch_output(form, options):
         for file in files:
             file.chmod(0o600)
     return files
 
 
-def _cell_texts_for_batch(made: Made, release: Release | None) -> list[str]:
-    """Return what is published of each cell: a number, x where it is withheld, - where the cell is empty."""
-    values = made.table.values if release is None else release.point_values()
-    empty = _batch_status_numbers(made, release) == _STATUS["empty"]
+def _format_cells(made: Made, release: Release | None) -> list[str]:
+    """Return the published text of each cell: a number, x if it is withheld, - if it is empty."""
+    values = made.table.values if release is None else release.get_point_values()
+    empty = _compute_status_numbers(made, release) == _STATUS["empty"]
     return [
         "-" if nothing else "x" if np.isnan(value) else f"{value:.{made.decimals}f}"
         for value, nothing in zip(values.tolist(), empty.tolist(), strict=True)
     ]
 
 
-def _codes_for_batch_output(made: Made) -> list[list[str]]:
-    """Return the codes of each dimension as they are written."""
-    return [[d.written(code) for code in d.hierarchy.codes] for d in made.dimensions]
+def _format_codes(made: Made) -> list[list[str]]:
+    """Return the codes of each dimension in their written form."""
+    return [[d.format_code(code) for code in d.hierarchy.codes] for d in made.dimensions]
 
 
-def _batch_output_of_cells(
-    made: Made, release: Release | None, options: Mapping[str, bool], form: int
-) -> Iterator[str]:
-    """Return a line per cell: codes, value, and what else is asked for."""
+def _format_cell_lines(made: Made, release: Release | None, options: Mapping[str, bool], form: int) -> Iterator[str]:
+    """Return a line per cell: codes, value, and the requested extra columns."""
     quote = '"' if options.get("QU", True) else ""
     with_status = options.get("AS", False)
     name = made.response.name if made.response is not None else "Freq"
-    changed = isinstance(release, (Rounding, Adjustment))
+    ending = "" if release is None else _ENDINGS.get(release.method, "")
+    changed = bool(ending)
     if options.get("FL", form == PIVOT):
         heads = [*(d.variable.name for d in made.dimensions)]
-        heads.append(name + ("_Round" if isinstance(release, Rounding) else "_CTA" if changed else ""))
+        heads.append(name + ending)
         heads += [f"{name}_Orig"] if with_status and changed else ["Status"] if with_status else []
         yield ",".join(f"{quote}{head}{quote}" for head in heads)
-    codes, table = _codes_for_batch_output(made), made.table
-    status = _batch_status_numbers(made, release).tolist()
-    shown, truth = _cell_texts_for_batch(made, release), _cell_texts_for_batch(made, None)
+    codes, table = _format_codes(made), made.table
+    status = _compute_status_numbers(made, release).tolist()
+    shown, truth = _format_cells(made, release), _format_cells(made, None)
     for cell, place in enumerate(table.coordinates.tolist()):
         if options.get("SE", False) and status[cell] == _STATUS["empty"]:
             continue
@@ -156,16 +157,14 @@ def _batch_output_of_cells(
         yield ",".join(fields)
 
 
-def _batch_output_of_business_statistics(
-    made: Made, release: Release | None, options: Mapping[str, bool]
-) -> Iterator[str]:
+def _format_business_lines(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
     """Return a line per cell that is not empty: codes, value, contributors, status, share of the largest in per cent.
 
-    There is no first line with names; true values stand beside the status, as the receiving office wants them.
+    There is no header line; true values appear beside the status, as the receiving office requires.
     """
     quote = '"' if options.get("QU", True) else ""
-    codes, table, status = _codes_for_batch_output(made), made.table, _business_letters_of_batch(made, release)
-    truth = _cell_texts_for_batch(made, None)
+    codes, table, status = _format_codes(made), made.table, _compute_business_letters(made, release)
+    truth = _format_cells(made, None)
     top = getattr(table.statistics, "top", None)
     largest = np.zeros(table.n_cells) if top is None or not top.shape[1] else np.nan_to_num(top[:, 0])
     share = 100.0 * largest / np.where(table.values != 0, np.abs(table.values), np.inf)
@@ -178,10 +177,10 @@ def _batch_output_of_business_statistics(
             )
 
 
-def _batch_output_of_matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
-    """Return rows and columns: the last dimension across, the one before down, a block for each other code."""
+def _format_matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+    """Return rows and columns: the last dimension across, the one before down, one block per other code."""
     quote = '"' if options.get("QU", True) else ""
-    codes, shown = _codes_for_batch_output(made), _cell_texts_for_batch(made, release)
+    codes, shown = _format_codes(made), _format_cells(made, release)
     at = {tuple(place): cell for cell, place in enumerate(made.table.coordinates.tolist())}
     names = [d.variable.name for d in made.dimensions]
     if len(codes) == 1:
@@ -203,10 +202,10 @@ def _batch_output_of_matrix(made: Made, release: Release | None, options: Mappin
 def _write_intermediate_of_batch(
     path: Path, options: Mapping[str, bool], made: Made, release: Release | None
 ) -> list[Path]:
-    """Write the cells with all that is known of them, the metadata and the hierarchies beside."""
+    """Write the cells with all their attributes, and the metadata and hierarchies beside them."""
     table = made.table
     marks = {"s": "S", "u": "U", "x": "M", "z": "P"}
-    status = [marks[letter] for letter in batch_status_letters(made, release)]
+    status = [marks[letter] for letter in compute_status_letters(made, release)]
     response = made.response.name if made.response is not None else "Freq"
     columns: dict[str, list[str]] = {}
     variables: list[Variable] = []
@@ -215,7 +214,7 @@ def _write_intermediate_of_batch(
         variables.append(variable)
         columns[variable.name] = texts
 
-    def numbers(x: FloatArray) -> list[str]:
+    def format_numbers(x: FloatArray) -> list[str]:
         return [repr(v) if not float(v).is_integer() else str(int(v)) for v in x.tolist()]
 
     files = [path.with_suffix(".rda")]
@@ -229,17 +228,17 @@ def _write_intermediate_of_batch(
             name=dimension.variable.name, recodable=True, total_code=codes[0], hierarchical=True, hierarchy=file.name
         )
         add(described, [codes[i] for i in table.coordinates[:, d].tolist()])
-    add(Variable(name=response, numeric=True, decimals=made.decimals), numbers(table.values))
+    add(Variable(name=response, numeric=True, decimals=made.decimals), format_numbers(table.values))
     if not options.get("SO", False):
         if table.counts is not None:
-            add(Variable(name=f"{response}_count", role="frequency"), numbers(table.counts))
-        add(Variable(name=f"{response}_cost", numeric=True, role="cost"), numbers(table.weights))
+            add(Variable(name=f"{response}_count", role="frequency"), format_numbers(table.counts))
+        add(Variable(name=f"{response}_cost", numeric=True, role="cost"), format_numbers(table.weights))
         for k in range(table.statistics.top.shape[1] if table.statistics is not None else 0):
-            add(Variable(name=f"{response}_top{k + 1}", role="top"), numbers(table.statistics.top[:, k]))
+            add(Variable(name=f"{response}_top{k + 1}", role="top"), format_numbers(table.statistics.top[:, k]))
     add(Variable(name="status", role="status"), status)
     if not options.get("SO", False):
-        add(Variable(name="lower", numeric=True, role="lower"), numbers(table.lower))
-        add(Variable(name="upper", numeric=True, role="upper"), numbers(table.upper))
+        add(Variable(name="lower", numeric=True, role="lower"), format_numbers(table.lower))
+        add(Variable(name="upper", numeric=True, role="upper"), format_numbers(table.upper))
     metadata = Metadata(variables=tuple(variables), separator=";")
     write_argus_columns(path, metadata, columns)
     write_rda(files[0], metadata)

@@ -1,7 +1,7 @@
-"""``<SAFETYRULE>``: the rules of a batch as ours.
+"""``<SAFETYRULE>``: translate the rules of a batch into cellguard's rules.
 
-The first two P and NK rules and the first FREQ and REQ rule look at records, those behind them at
-holdings; a rule whose numbers are 0 fills its place and asks for nothing.
+The first two P and NK rules and the first FREQ and REQ rule apply to records, later ones to
+holdings; a rule whose parameters are 0 is a placeholder and requires nothing.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cellguard.data.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.exceptions import InputError
+from cellguard.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 
-__all__ = ["Safety", "safety_of"]
+__all__ = ["Safety", "build_safety"]
 
 _OWN_PLACES = {"P": 2, "NK": 2, "FREQ": 1, "REQ": 1}
-"""How many rules of a kind look at records; further ones look at holdings."""
+"""Number of rules of a kind that apply to records; further ones apply to holdings."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Safety:
-    """What the rules of one table ask for."""
+    """The rules of one table."""
 
     records: list[Rule] = field(default_factory=list)
     holdings: list[Rule] = field(default_factory=list)
@@ -30,12 +30,12 @@ class Safety:
 
     @property
     def top(self) -> int:
-        """How many of the largest contributions the rules look at."""
+        """Number of largest contributions that the rules use."""
         return max((rule.units for rule in (*self.records, *self.holdings)), default=0)
 
 
-def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
-    """Make the rules of a table; `place` is where they stand, for messages."""
+def build_safety(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
+    """Return the rules of a table; `place` is their place in the batch, for messages."""
     safety = Safety()
     seen: dict[str, int] = {}
     for name, numbers in rules:
@@ -49,7 +49,7 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
             seen[name] = seen.get(name, 0) + 1
             target = safety.records if seen[name] <= _OWN_PLACES.get(name, 1) else safety.holdings
             try:
-                rule = _safety_rule_of_batch(name, numbers)
+                rule = _build_safety_rule(name, numbers)
             except InputError as error:
                 raise type(error)(f"{place}: {error.message}", hint=error.hint) from None
             if rule is not None:
@@ -57,8 +57,8 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
     return safety
 
 
-def _safety_rule_of_batch(name: str, numbers: tuple[float, ...]) -> Rule | None:
-    """Return the rule, or None for one that only fills its place."""
+def _build_safety_rule(name: str, numbers: tuple[float, ...]) -> Rule | None:
+    """Return the rule, or None for a placeholder."""
     if name == "P":
         p, *rest = numbers
         if p == 0:
@@ -71,7 +71,7 @@ def _safety_rule_of_batch(name: str, numbers: tuple[float, ...]) -> Rule | None:
         n, k = numbers
         return Dominance(int(n), k) if n and k else None
     if name == "FREQ":
-        return MinFrequency(numbers[0], percent=numbers[1]) if numbers[0] else None
+        return MinFrequency(numbers[0], percent=numbers[1], basis="weights") if numbers[0] else None
     if name == "ZERO":
         return Zero(numbers[0])
     first, second, least, percent = numbers  # REQ

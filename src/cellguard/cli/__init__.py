@@ -1,8 +1,8 @@
-"""The command line: one small module per verb, loaded when that verb is called.
+"""The command line: one small module per command, loaded when that command is called.
 
-A verb is a module here with a function ``command`` whose parameters are its options, and a line in
-:data:`VERBS`. What verbs share is beside them: options (``_options``), the files they name (``_asked``),
-printing (``_printing``); the verbs of the methods are made from the registry (``_method``).
+A command is a module here with a function ``command`` whose parameters are its options, and a line in
+:data:`VERBS`. Commands share the modules of :mod:`cellguard.cli.support`: ``options`` (with the files they name),
+``printing`` and ``start``; ``method`` generates the commands of the methods from the registry.
 
 Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error, 130 stopped by Ctrl-C.
 """
@@ -17,9 +17,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, was_interrupted
-from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
-from cellguard.cli._start import start_quickly
+from cellguard._interrupt import INTERRUPTED, report_interrupt, was_interrupted
+from cellguard.cli.support.printing import JobsFailedError, NoSafeReleaseError, print_error, print_json
+from cellguard.cli.support.start import start_quickly
 from cellguard.exceptions import CellguardError, InternalError, place_of_exception
 from cellguard.methods.registry import METHODS
 
@@ -32,28 +32,34 @@ class Verb(NamedTuple):
     panel: str
     """The group it is listed under."""
     summary: str
-    """What it does, in a few words."""
+    """A short description."""
 
 
 VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
-    "init": Verb("Start", "Write a commented job file for a data file of yours."),
-    "protect": Verb("Start", "Do everything a job file asks for: tabulate, flag, protect, audit, write."),
-    "serve": Verb("Start", "Open the page on this machine: from a data file to a release without a line of code."),
-    "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
-    "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
+    "init": Verb("Start", "Write a commented job file for your data."),
+    "protect": Verb("Start", "Run a job file: tabulate, flag, protect, audit, write."),
+    "serve": Verb("Start", "Open the web page on this machine: from a data file to a release without programming."),
+    "plan": Verb("Tables", "Plan from a list of tables what must be protected together, and write the job."),
+    "info": Verb("Tables", "Describe a table: cells, relations, rank, sensitive cells, and possible mistakes."),
+    "generate": Verb(
+        "Tables", "Generate a table of one of the kinds in the papers; the same seed gives the same table."
+    ),
     **{name: Verb("Protect", method.summary) for name, method in METHODS.items()},
-    "compare": Verb("Protect", "Protect one table by all methods and compare them."),
-    "argus": Verb("Protect", "Run a batch of tau-ARGUS with cellguard's methods."),
-    "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
-    "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
-    "attack": Verb("Check", "Attack an adjusted table the way an informed intruder would."),
-    "match": Verb("Check", "Attack a suppressed frequency table with the knowledge of how it was suppressed."),
-    "reproduce": Verb("Papers", "Reproduce an experiment of the papers, ours beside the printed figures."),
+    "compare": Verb("Protect", "Protect one table with every method and compare the results."),
+    "argus": Verb("Protect", "Run a tau-ARGUS batch with cellguard's methods."),
+    "audit": Verb("Check", "Report what an attacker can infer from a release made by any program."),
+    "verify": Verb("Check", "Check in exact arithmetic, without a solver, that witnesses prove a release safe."),
+    "ledger": Verb("Check", "List, show or check what was released before."),
+    "attack": Verb("Check", "Attack a release as an informed attacker would."),
+    "match": Verb("Check", "Attack a suppressed table of counts as an attacker who knows the algorithm would."),
+    "diff": Verb("Check", "Find what tables by groupings that do not nest reveal together."),
+    "ranges": Verb("Check", "Compute from public data alone how narrowly withheld cells are known; no verdict."),
+    "reproduce": Verb("Papers", "Reproduce an experiment of the papers and compare it with the printed figures."),
 }
-"""Every verb, in the order of the help; each has a module of its name in this package, or is a method."""
+"""Every command, in the order of the help; each has a module of its name in this package, or is a method."""
 
-_EPILOG = "Every verb explains itself: cellguard VERB --help. Exit codes: 0 done and safe, 1 wrong input, "
+_EPILOG = "cellguard COMMAND --help describes a command. Exit codes: 0 done and safe, 1 wrong input, "
 _EPILOG += "2 no safe release found, 3 internal error, 130 stopped by Ctrl-C."
 
 
@@ -67,34 +73,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         _command_line_app(verb)(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         if stop.code == INTERRUPTED:
-            return exit_code_of_interrupt()
+            return report_interrupt()
         return 0 if stop.code == 0 else 1
     except KeyboardInterrupt:
-        return exit_code_of_interrupt()
+        return report_interrupt()
+    except JobsFailedError as stop:
+        return stop.exit_code
     except NoSafeReleaseError as stop:
-        if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
+        if as_json and stop.summary is not None:  # otherwise the JSON object of the release is already printed
             print_json(stop.summary)
         print_error(stop, as_json=False)
         return 2
     except InternalError as error:
-        return _exit_code_of_internal_error(error, error, as_json)
+        return _report_internal_error(error, error, as_json)
     except CellguardError as error:
         print_error(error, as_json=as_json, internal="--internal" in words)
         return 1
     except (OSError, MemoryError) as error:
-        print_error(_system_error_for_terminal(error), as_json=as_json)
+        print_error(_describe_system_error(error), as_json=as_json)
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
-        if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
-            return exit_code_of_interrupt()
-        return _exit_code_of_internal_error(InternalError(place_of_exception(error)), error, as_json)
+        if was_interrupted():  # an import interrupted by Ctrl-C raises an ImportError
+            return report_interrupt()
+        return _report_internal_error(InternalError(place_of_exception(error)), error, as_json)
     return 0
 
 
 def _command_line_app(verb: str | None) -> typer.Typer:
-    """Build the application with the module of one verb loaded; the others are lines of the help."""
+    """Build the application with the module of one command loaded; the others are only lines of the help."""
     app = typer.Typer(name="cellguard", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    app.callback(epilog=_EPILOG)(_bare_command)
+    app.callback(epilog=_EPILOG)(_show_help)
     for name, (panel, summary) in VERBS.items():
         function = _load_command(name) if name == verb else _command_not_loaded
         app.command(name, short_help=summary, rich_help_panel=panel)(function)
@@ -103,7 +111,7 @@ def _command_line_app(verb: str | None) -> typer.Typer:
 
 def _load_command(verb: str) -> Callable[..., Any]:
     if verb in METHODS:
-        from cellguard.cli._method import command_of_method
+        from cellguard.cli.support.method import command_of_method
 
         return command_of_method(METHODS[verb])
     function: Callable[..., Any] = import_module(f"cellguard.cli.{verb}").command
@@ -111,7 +119,7 @@ def _load_command(verb: str) -> Callable[..., Any]:
 
 
 def _command_not_loaded() -> None:
-    """Stand for a verb that was not called."""
+    """Do nothing: a placeholder for a command that was not called."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -122,7 +130,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _bare_command(
+def _show_help(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
@@ -130,17 +138,17 @@ def _bare_command(
     """Make statistical tables safe to publish, and prove it."""
 
 
-def _system_error_for_terminal(error: OSError | MemoryError) -> CellguardError:
-    """Say in our words what the operating system refused."""
+def _describe_system_error(error: OSError | MemoryError) -> CellguardError:
+    """Describe an error of the operating system in plain words."""
     if isinstance(error, MemoryError):
         return CellguardError("the memory of this machine is not enough for this table.")
     name = "" if error.filename is None else f"{error.filename}: "
     return CellguardError(f"{name}{error.strerror or type(error).__name__}.")
 
 
-def _exit_code_of_internal_error(error: InternalError, cause: BaseException, as_json: bool) -> int:
+def _report_internal_error(error: InternalError, cause: BaseException, as_json: bool) -> int:
     print_error(error, as_json=as_json)
-    if os.environ.get("CELLGUARD_DEBUG"):  # may show confidential values: never on by itself
+    if os.environ.get("CELLGUARD_DEBUG"):  # may show confidential values: never on by default
         import traceback
 
         traceback.print_exception(cause)

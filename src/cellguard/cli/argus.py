@@ -7,8 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from cellguard.cli import _options as options
-from cellguard.cli import _printing as printing
+from cellguard.cli.support import options, printing
 
 __all__ = ["command"]
 
@@ -21,16 +20,16 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run a batch of tau-ARGUS: its files and rules as they are, its methods by cellguard's own.
+    """Run a tau-ARGUS batch: with its files and rules unchanged, and its methods replaced by cellguard's own.
 
     A table is written only if the audit confirms that its release is safe. Files that hold values of
     withheld cells, as tau-ARGUS writes them with AS+, can be read by their owner only.
     """
     from cellguard.argus import run_batch
 
-    with printing.only_json_on_stdout(as_json):
+    with printing.redirect_library_output(as_json):
         outcome = run_batch(job, out=out, say=lambda line: printing.print_note(line, quiet=quiet))
-    tables = [result.summary() for result in outcome.results]
+    tables = [result.summarize() for result in outcome.results]
     written = [str(path) for path in outcome.written]
     if as_json:
         facts = {"method": "argus", "job": job.name, "safe": outcome.safe, "tables": tables}
@@ -38,7 +37,7 @@ def command(
     else:
         for number, facts in enumerate(tables, 1):
             facts.pop("status_of_cells", None)
-            printing.print_pairs(f"table {number}", printing.printed_in_words(facts))
+            printing.print_pairs(f"table {number}", printing.format_summary(facts))
         for name in written:
             print(f"written: {name}")
     if not outcome.safe:

@@ -7,37 +7,43 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableAsked, TableFile, Weights
-from cellguard.cli._printing import only_json_on_stdout, print_json, print_note
+from cellguard.cli.support.options import Internal, Json, Levels, Quiet, Seed, TableAsked, TableFile, Weights
+from cellguard.cli.support.printing import print_json, print_note, redirect_library_output
 from cellguard.methods.registry import METHODS
 
 __all__ = ["command", "print_comparison"]
 
 _FROM_TRUTH = ("deviation_pct", "interval_pct", "range_pct", "range_to_level")
-"""Computed from true values: of a single sensitive cell the width of its range, relative to its value, tells it."""
+"""Figures computed from true values: for a single sensitive cell, the relative width of its range reveals its value."""
+
+_COLOURS = {"safe": "green", "safe by distance": "yellow", "not safe": "red", "not finished": "dim", "refused": "dim"}
+"""Verdict -> its colour, and the only colours of the table."""
 
 
 def command(
     path: TableFile,
-    methods: Annotated[
-        str, Option(metavar="LIST", help="Names with commas between them; all if not given.")
-    ] = ",".join(METHODS),
+    methods: Annotated[str, Option(metavar="LIST", help="Names separated by commas; default: all.")] = ",".join(
+        METHODS
+    ),
     base: Annotated[
-        float | None, Option(metavar="NUMBER", help="Of rounding and perturbation; chosen if not given.")
+        float | None, Option(metavar="NUMBER", help="Base of rounding and perturbation; default: chosen for the table.")
     ] = None,
-    norm: Annotated[str, Option(metavar="NORM", help="Of the adjustment: l1, l2, linf or l12.")] = "l1",
+    norm: Annotated[
+        str | None,
+        Option(metavar="NORM", help="Norm of the adjustment: l1, l2, linf or l12; its default if not given."),
+    ] = None,
     weights: Weights = "table",
     levels: Levels = None,
-    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="For each method.")] = 60.0,
+    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="Time limit for each method.")] = 60.0,
     seed: Seed = 0,
     internal: Internal = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Protect one table by several methods and compare what is lost and what an attacker learns."""
+    """Protect one table by several methods and compare the information loss and what an attacker learns."""
     from cellguard.methods.compare import compare
 
-    with only_json_on_stdout(as_json):
+    with redirect_library_output(as_json):
         table = TableAsked(path=path, weights=weights, levels=levels).load()
         found = compare(
             table,
@@ -58,7 +64,7 @@ def command(
 
 
 def print_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
-    """Print the comparison as a table that a person can read."""
+    """Print the comparison as a readable table."""
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -72,26 +78,30 @@ def print_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     shown = {name: heading for name, heading in HEADINGS.items() if name in rows[0]}
     for name, heading in shown.items():
         values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
-        grid.add_row(heading, *(_printed_comparison_figure(value) for value in values))
+        grid.add_row(heading, *(_format_comparison_figure(value) for value in values))
     console = Console(highlight=False)
     console.print(grid)
-    text = "untouched: published with the true value. "
+    text = "untouched: published unchanged. "
     if "deviation_pct" in shown:
         text += (
-            "deviation: of the published number from the truth. "
-            "published width: what is published of a cell, as an interval. attacker's range: of the sensitive cells, "
-            "relative to their value; it must be at least as wide as their levels (range / levels >= 1)."
+            "deviation: distance between published number and truth. published width: width of the published interval. "
+            "attacker's range: range of the sensitive cells, relative to their value; it must be at least as wide as "
+            "their levels (range / levels >= 1)."
         )
     else:
-        text += "What is computed from true values (deviations, widths, ranges) is told with --internal."
+        text += "Figures computed from true values (deviations, widths, ranges) are shown with --internal."
     console.print(text, style="dim")
 
 
-def _printed_comparison_figure(value: Any) -> str:
+def _format_comparison_figure(value: Any) -> str:
     from rich.markup import escape
 
+    if value is None:
+        return "-"
     if isinstance(value, bool):
-        return "[green]yes[/]" if value else "[red]no[/]"
+        return "yes" if value else "no"
+    if isinstance(value, str) and value in _COLOURS:
+        return f"[{_COLOURS[value]}]{value}[/]"
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:,.2f}"
     return escape(str(value).replace("_", " "))  # a status breaks between its words

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from cellguard.cli._options import Json, Quiet
-from cellguard.cli._printing import only_json_on_stdout, print_json
 from cellguard.cli.protect import run_job_on_terminal
+from cellguard.cli.support.options import Json, Quiet
+from cellguard.cli.support.printing import print_json, redirect_library_output
 
 if TYPE_CHECKING:
-    from cellguard.publish.run import Outcome
+    from cellguard.jobs.runner import Outcome
 
 __all__ = ["command"]
 
@@ -21,22 +21,22 @@ _OUT = Path("cellguard-demo")
 
 
 def command(
-    out: Annotated[Path, Option(metavar="FOLDER", help="Where the survey, its job and the release go.")] = _OUT,
-    enterprises: Annotated[int, Option(metavar="N", min=500, help="How many enterprises are surveyed.")] = 20_000,
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder for the survey, its job and the release.")] = _OUT,
+    enterprises: Annotated[int, Option(metavar="N", min=500, help="Number of enterprises in the survey.")] = 20_000,
     compare: Annotated[bool, Option(help="Compare with the other four methods.")] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Protect a bundled example and show the result.
 
-    A survey of 20,000 enterprises that never were: turnover by activity, region and size. Some cells are one
-    enterprise, or nearly: whoever reads the table reads its turnover. The folder holds the survey and the job,
-    so that everything can be done again by hand: cellguard protect cellguard-demo/job.toml.
+    A survey of 20,000 fictitious enterprises: turnover by activity, region and size. Some cells consist of one
+    enterprise, or nearly so: the table would disclose its turnover. The folder contains the survey and the job,
+    so that you can repeat everything yourself: cellguard protect cellguard-demo/job.toml.
     """
-    from cellguard.publish import read_job
-    from cellguard.publish.survey import JOB, write_survey
+    from cellguard.datasets.survey import JOB, write_survey
+    from cellguard.jobs import read_job
 
-    with only_json_on_stdout(as_json):
+    with redirect_library_output(as_json):
         job = JOB if compare else JOB.partition("[compare]")[0] + "[output]" + JOB.partition("[output]")[2]
         path = write_survey(out, n=enterprises, job=job)
         outcome = run_job_on_terminal(read_job(path), quiet=quiet)
@@ -55,30 +55,30 @@ def _print_demo(outcome: Outcome) -> None:
     table = release.table
     console = Console(highlight=False)
     console.print(
-        f"\n[bold]Turnover of enterprises[/]: {table.n_cells} cells, of which {int(table.sensitive.sum())} would give "
-        "an enterprise away. What cellguard publishes, for one region:\n"
+        f"\n[bold]Turnover of enterprises[/]: {table.n_cells} cells, of which {int(table.sensitive.sum())} would "
+        "disclose an enterprise. This is what cellguard publishes for one region:\n"
     )
-    console.print(_printed_corner_of_demo(outcome))
+    console.print(_print_corner(outcome))
     console.print(
         "\n[bold red]x[/] sensitive, withheld (primary)   [yellow]x[/] withheld to protect those (secondary)\n"
     )
     verdict = "[bold green]safe[/]" if audit is not None and audit.safe else "[bold red]not safe[/]"
-    console.print(f"The audit, which knows nothing of the method, says: {verdict}.")
+    console.print(f"Verdict of the independent audit: {verdict}.")
     if outcome.comparison is not None:
         console.print()
         print_comparison("this table", outcome.comparison.rows)
     total = sum(outcome.seconds.values())
-    console.print(f"\n{total:.0f} seconds. The report, for everybody and for the office only:", soft_wrap=True)
+    console.print(f"\nDone in {total:.0f} seconds. The public and the internal report:", soft_wrap=True)
     for kind in ("public", "internal"):
         console.print(f"  {outcome.folder / kind / 'report.html'}", soft_wrap=True)
 
 
-def _printed_corner_of_demo(outcome: Outcome) -> Any:
-    """Lay out a corner of the table: activities down, the parts of the first region across."""
+def _print_corner(outcome: Outcome) -> Any:
+    """Return a corner of the table: activities in rows, the parts of the first region in columns."""
     from rich.table import Table as Grid
 
     release, table = outcome.release, outcome.release.table
-    point, sensitive = release.point_values(), table.sensitive
+    point, sensitive = release.get_point_values(), table.sensitive
     across = list(table.codes[table.dimensions.index("region")][:5])
     grid = Grid("activity \\ region", *across, box=None, pad_edge=False)
     for column in grid.columns[1:]:

@@ -1,4 +1,4 @@
-"""``cellguard generate``: seeded tables of the papers' kinds."""
+"""``cellguard generate``: random tables of the kinds in the papers, from a seed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cellguard.cli._options import Json, Quiet
-from cellguard.cli._printing import print_json, print_note
+from cellguard.cli.support.options import Json, Quiet
+from cellguard.cli.support.printing import print_json, print_note
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -20,11 +20,18 @@ def command(
     kind: Annotated[
         str,
         Argument(
-            metavar="KIND", show_default=False, help="hierarchical, onehier, frequency, geography, census or cube."
+            metavar="KIND",
+            show_default=False,
+            help="hierarchical, onehier, frequency, geography, census, cube; or farms: records with a job.",
         ),
     ],
     out: Annotated[
-        Path, Option(metavar="FILE", show_default=False, help="Where it goes: .jj, .jj.gz, .csv or .parquet.")
+        Path,
+        Option(
+            metavar="FILE",
+            show_default=False,
+            help="Output file: .jj, .jj.gz, .csv or .parquet; for farms, a folder.",
+        ),
     ],
     seed: Annotated[int, Option(metavar="N", min=0, help="The same seed gives the same table.")] = 0,
     size: Annotated[
@@ -38,15 +45,18 @@ def command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a table of one of the papers' kinds and write it.
+    """Generate a table of one of the kinds in the papers and write it.
 
     The same kind, seed and sizes give the same file.
     """
-    from cellguard.data.generate import KINDS, generate
+    from cellguard.datasets.generate import KINDS, generate
 
     start = time.perf_counter()
+    if kind == "farms":
+        _generate_farms(out, seed, size or [], as_json=as_json, quiet=quiet)
+        return
     parameters = inspect.signature(KINDS[kind]).parameters if kind in KINDS else {}
-    sizes = dict(_size_option(text, parameters) for text in size or [])
+    sizes = dict(_parse_size(text, parameters) for text in size or [])
     table = generate(kind, seed, **sizes)
     table.write(out)
     seconds = time.perf_counter() - start
@@ -57,8 +67,38 @@ def command(
         print_note(f"written: {out}: {table}", quiet=quiet)
 
 
-def _size_option(text: str, parameters: Any) -> tuple[str, Any]:
-    """Return the name and the value of ``name=value``, read as the kind's own default is written."""
+def _generate_farms(out: Path, seed: int, size: list[str], *, as_json: bool, quiet: bool) -> None:
+    """Write the records of farms, their geography and a job into a folder."""
+    from cellguard.datasets.farms import SHAPES, write_farms
+
+    start = time.perf_counter()
+    options: dict[str, Any] = {}
+    for text in size:
+        name, equals, value = text.partition("=")
+        if not equals or name not in ("farms", "shape"):
+            raise InputError(
+                f"--size {text!r}: farms=NUMBER or shape=NAME is needed.", hint="as in --size shape=medium."
+            )
+        try:
+            whole = value in SHAPES or tuple(int(part) for part in value.split(","))
+        except ValueError:
+            raise InputError(
+                f"--size {text!r}: is not a number, nor a shape.", hint=f"shapes are {', '.join(SHAPES)} or 287,10,12."
+            ) from None
+        if name == "shape":
+            options["shape"] = value if value in SHAPES else whole
+        else:
+            options["n"] = int(value)
+    job = write_farms(out, seed=seed, **options)
+    if as_json:
+        made = {"kind": "farms", "seed": seed, "sizes": options, "job": str(job), "out": str(out)}
+        print_json(made | {"seconds": {"total": time.perf_counter() - start}})
+    else:
+        print_note(f"written: {job}, with its records and geography", quiet=quiet)
+
+
+def _parse_size(text: str, parameters: Any) -> tuple[str, Any]:
+    """Return the name and the value of ``name=value``, with the type of the kind's default."""
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")
     if not equals:

@@ -1,4 +1,4 @@
-"""``cellguard info``: what a table is, and what is wrong with it."""
+"""``cellguard info``: describe a table and report its mistakes."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cellguard._types import BoolArray
-from cellguard.cli._options import Internal, Json, TableAsked, TableFile
-from cellguard.cli._printing import only_json_on_stdout, print_json, print_pairs
+from cellguard.cli.support.options import Internal, Json, TableAsked, TableFile
+from cellguard.cli.support.printing import print_json, print_pairs, redirect_library_output
 
 if TYPE_CHECKING:
-    from cellguard.nouns.table import Table
+    from cellguard.model.table import Table
 
-__all__ = ["command", "info_of_table"]
+__all__ = ["collect_facts", "command"]
 
 
 def command(table: TableFile, internal: Internal = False, as_json: Json = False) -> None:
-    """Say what a table is: cells, relations, rank, sensitive cells and their levels, and what is wrong with it.
+    """Describe a table: cells, relations, rank, sensitive cells and their levels, and possible mistakes.
 
-    A file that is no valid table is refused with exit code 1 and the place of its mistake.
+    A file that is not a valid table is refused with exit code 1 and the place of its mistake.
     """
     start = time.perf_counter()
-    with only_json_on_stdout(as_json):
+    with redirect_library_output(as_json):
         loaded = TableAsked(path=table).load()
         read = time.perf_counter()
-        facts = info_of_table(loaded)
-    if not internal:  # which share of the value a level is gives the rule's parameter away
+        facts = collect_facts(loaded)
+    if not internal:  # the ratio of level to value reveals the rule's parameter
         facts["levels"] = {kind: {"cells": level["cells"]} for kind, level in facts["levels"].items()}
     end = time.perf_counter()
     facts["seconds"] = {"total": end - start, "read": read - start, "reduce": end - read}
     if as_json:
         print_json({"file": table.name, **facts})
         return
-    facts["levels"] = [_printed_level(kind, level) for kind, level in facts["levels"].items()]
+    facts["levels"] = [_format_level(kind, level) for kind, level in facts["levels"].items()]
     print_pairs(table.name, {name: fact for name, fact in facts.items() if fact not in ({}, [])})
 
 
-def _printed_level(kind: str, level: dict[str, float]) -> str:
+def _format_level(kind: str, level: dict[str, float]) -> str:
     if not level["cells"]:
         return f"{kind}: none"
     if len(level) == 1:
@@ -45,8 +45,8 @@ def _printed_level(kind: str, level: dict[str, float]) -> str:
     return f"{kind}: {level['cells']:,} cells, {shares} of the value"
 
 
-def info_of_table(table: Table) -> dict[str, Any]:
-    """Return the facts about a table that decide how hard it is to protect."""
+def collect_facts(table: Table) -> dict[str, Any]:
+    """Return the facts that determine how hard a table is to protect."""
     import numpy as np
 
     from cellguard._engine.space.reduce import reduce
@@ -66,13 +66,13 @@ def info_of_table(table: Table) -> dict[str, Any]:
         "zeros": int(np.count_nonzero(table.values == 0)),
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
         "attackers": [attacker.name for attacker in table.attackers],
-        "levels": _levels_in_info(table),
-        "problems": _mistakes_in_info(table, movable.determined),
+        "levels": _describe_levels(table),
+        "problems": _find_probable_mistakes(table, movable.determined),
     }
 
 
-def _levels_in_info(table: Table) -> dict[str, dict[str, float]]:
-    """How many sensitive cells have each kind of level, and which shares of the value the levels are."""
+def _describe_levels(table: Table) -> dict[str, dict[str, float]]:
+    """Return the number of sensitive cells with each kind of level, and the levels as shares of the value."""
     import numpy as np
 
     out: dict[str, dict[str, float]] = {}
@@ -86,8 +86,8 @@ def _levels_in_info(table: Table) -> dict[str, dict[str, float]]:
     return out
 
 
-def _mistakes_in_info(table: Table, determined: BoolArray) -> list[str]:
-    """Say what is allowed in a table and yet probably a mistake, in words, with the first cell of each kind."""
+def _find_probable_mistakes(table: Table, determined: BoolArray) -> list[str]:
+    """Return probable mistakes of a valid table, in words, with the first cell of each kind."""
     import numpy as np
 
     T = table.relations

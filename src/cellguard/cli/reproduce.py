@@ -1,4 +1,4 @@
-"""``cellguard reproduce``: a table of a paper, ours beside the printed figures."""
+"""``cellguard reproduce``: compare our results with the printed figures of a paper."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from cellguard.cli._options import Json, Quiet, Seed
-from cellguard.cli._printing import only_json_on_stdout, print_json, print_note
+from cellguard.cli.support.options import ExperimentSeed, Json, Quiet
+from cellguard.cli.support.printing import print_json, print_note, redirect_library_output
 
 __all__ = ["command"]
 
@@ -19,42 +19,42 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 def command(
     name: Annotated[str, Argument(metavar="NAME", help="Which experiment, such as castro2004-table3.")],
-    instances: Annotated[str, Option(metavar="LIST", help="Names with commas between them; all if not given.")] = "",
+    instances: Annotated[str, Option(metavar="LIST", help="Names separated by commas; default: all.")] = "",
     replications: Annotated[
-        int | None, Option(metavar="N", help="Repetitions of random parts; the paper's if not given.")
+        int | None, Option(metavar="N", help="Repetitions of random parts; default: as in the paper.")
     ] = None,
-    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="For each solve that may take long.")] = 60.0,
+    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="Time limit for each long solve.")] = 60.0,
     option: Annotated[
         list[str] | None, Option(metavar="NAME=VALUE", help="Another reading of the paper, as in level_error=0.2.")
     ] = None,
-    seed: Seed = 1,
+    seed: ExperimentSeed = 1,
     out: Annotated[
-        Path, Option(metavar="DIR", help="Where finished results are kept; a second run goes on from there.")
+        Path, Option(metavar="DIR", help="Folder of finished results; a second run continues from there.")
     ] = Path("cellguard-reproduce"),
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce an experiment of the papers and print ours beside the printed figures."""
-    from cellguard.experiments import Settings, experiment
+    """Reproduce an experiment of the papers and print our results beside the printed figures."""
+    from cellguard.papers import Settings, get_experiment
 
     settings = Settings(
         instances=tuple(part.strip() for part in instances.split(",") if part.strip()),
         replications=replications,
         seed=seed,
         time_limit_s=time_limit,
-        options=_options_on_command_line(option or []),
+        options=_parse_options(option or []),
     )
-    with only_json_on_stdout(as_json):
-        report = _reproduce_on_terminal(experiment(name), settings, out, quiet)
+    with redirect_library_output(as_json):
+        report = _reproduce_on_terminal(get_experiment(name), settings, out, quiet)
     if as_json:
-        print_json(report.summary())
+        print_json(report.summarize())
     else:
         _print_reproduction(report)
 
 
-def _help_on_experiments() -> str:
-    """Return the help: every experiment, what it shows, and about how long all of it takes on one core."""
-    from cellguard.experiments import EXPERIMENTS
+def _build_help() -> str:
+    """Return the help: every experiment, what it shows, and about how long it takes on one core."""
+    from cellguard.papers import EXPERIMENTS
 
     lines = [f"- {name} ({entry.time}): {entry.summary}" for name, entry in EXPERIMENTS.items()]
     where = "Tables of CSPLIB are read from the folder CELLGUARD_CSPLIB; one that is not there is skipped."
@@ -62,10 +62,10 @@ def _help_on_experiments() -> str:
     return "\n\n".join([command.__doc__ or "", where, what, *lines])
 
 
-command.__doc__ = _help_on_experiments()
+command.__doc__ = _build_help()
 
 
-def _options_on_command_line(given: list[str]) -> dict[str, str]:
+def _parse_options(given: list[str]) -> dict[str, str]:
     from cellguard.exceptions import InputError
 
     pairs = [text.partition("=") for text in given]
@@ -76,11 +76,11 @@ def _options_on_command_line(given: list[str]) -> dict[str, str]:
 
 
 def _reproduce_on_terminal(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:
-    """Run, and tell on standard error how long it will still take: a bar on a terminal, lines elsewhere."""
+    """Run an experiment and report the remaining time on standard error: a bar on a terminal, lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from cellguard.experiments import reproduce
+    from cellguard.papers import reproduce
 
     if quiet or not sys.stderr.isatty():
         return reproduce(chosen, settings, out, progress=None if quiet else _Lines(chosen.name))
@@ -88,14 +88,14 @@ def _reproduce_on_terminal(chosen: Any, settings: Any, out: Path, quiet: bool) -
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(chosen.name)
 
-        def progress(done: int, total: int, unit: str) -> None:
+        def update_bar(done: int, total: int, unit: str) -> None:
             bar.update(task, completed=done, total=max(total, 1), description=f"{chosen.name}: {unit}")
 
-        return reproduce(chosen, settings, out, progress=progress)
+        return reproduce(chosen, settings, out, progress=update_bar)
 
 
 class _Lines:
-    """Tells every few seconds what is done and how long the rest will take, if it goes on like this."""
+    """Print every few seconds what is done, and an estimate of the remaining time."""
 
     def __init__(self, name: str) -> None:
         self.name, self.begin, self.told = name, time.monotonic(), float("-inf")
@@ -120,7 +120,7 @@ def _print_reproduction(report: Any) -> None:
         for name in names:
             grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
         for row in report.rows:
-            grid.add_row(*(_figure_printed_on_terminal(row.get(name)) for name in names))
+            grid.add_row(*(_format_terminal_figure(row.get(name)) for name in names))
         console.print(grid)
     for line in report.skipped:
         console.print(line, style="yellow")
@@ -128,7 +128,7 @@ def _print_reproduction(report: Any) -> None:
         console.print(report.remark, style="dim")
 
 
-def _figure_printed_on_terminal(value: Any) -> str:
+def _format_terminal_figure(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

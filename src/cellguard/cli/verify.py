@@ -8,49 +8,77 @@ from typing import Annotated
 
 from typer import Argument
 
-from cellguard.cli import _options as options
-from cellguard.cli import _printing as printing
-from cellguard.cli._options import ReleaseAsked, with_release_options
+from cellguard.cli.support import options, printing
+from cellguard.cli.support.ledger import (
+    Additive,
+    Ledger,
+    Period,
+    Population,
+    PriorPercent,
+    RevisionPercent,
+    Until,
+    load_history,
+)
+from cellguard.cli.support.options import ReleaseAsked, add_release_options
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
 
-@with_release_options()
+@add_release_options()
 def command(
     path: Annotated[
         Path, Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
     ],
     asked: ReleaseAsked,
     release_path: Annotated[
-        Path | None, Argument(metavar="RELEASE", show_default=False, help="What is published of the table.")
+        Path | None, Argument(metavar="RELEASE", show_default=False, help="The published file.")
     ] = None,
     witnesses: Annotated[
         Path | None, Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses.")
     ] = None,
+    ledger: Ledger = None,
+    period: Period = "",
+    population: Population = "",
+    additive: Additive = False,
+    revision_percent: RevisionPercent = None,
+    prior_percent: PriorPercent = None,
+    until: Until = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check that witnesses prove a release safe, by exact arithmetic without a solver; or check a manifest.
 
-    A manifest (written by cellguard protect): every file it names must be there, unchanged, and no other, and
-    the audit among them must have found the release safe.
+    A manifest (written by cellguard protect): every file it names must be there, unchanged, and no other; the witnesses
+    must prove the published files safe, with the table made again from its inputs; and the signature must be right
+    where there is a key (the file that CELLGUARD_SIGNING_KEY names, or .cellguard.key beside the job).
 
     What is published must be a release of its kind: intervals contain the truth, values add up and keep to
     their bounds, rounded ones are multiples. Every table among the witnesses must satisfy every relation and
     lie in every interval that the attacker knows, exactly; every sensitive cell must reach its levels, up to
-    a millionth of them. An adjusted table is its own witness. Give the options with which the release was audited.
+    a millionth of them. An adjusted table is its own witness. Give the options with which the release was audited;
+    with --ledger, the witnesses are tables of all linked releases together.
     """
     if path.suffix.lower() == ".json" and release_path is None:
-        _print_verified_manifest(path, as_json=as_json)
+        _print_verified_manifest(path, as_json=as_json, quiet=quiet)
         return
     if release_path is None:
         raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
-    from cellguard.check.witnesses import read_witnesses, verify
+    from cellguard.auditing.witnesses import read_witnesses, verify
 
     start = time.perf_counter()
-    with printing.only_json_on_stdout(as_json):
+    with printing.redirect_library_output(as_json):
         release = asked.read(path, release_path)
+        if ledger is not None:
+            from cellguard.history.joint import join_release
+            from cellguard.jobs.outputs.content import LedgerQuery
+
+            query = LedgerQuery(
+                period=period, population=population, additive=additive, neighbours=prior_percent is not None,
+                until=until,
+            )  # fmt: skip
+            history = load_history(ledger, query, revision_percent=revision_percent, prior_percent=prior_percent)
+            release = join_release(release, history)
         proofs, whole = ([], False) if witnesses is None else read_witnesses(witnesses, n_cells=release.table.n_cells)
         found = verify(release, proofs, integer=whole)
     accepted = found.accepted or (asked.allow_nothing_sensitive and not found.problems)
@@ -74,10 +102,12 @@ def command(
         raise printing.NoSafeReleaseError("the witnesses do not prove this release safe.")
 
 
-def _print_verified_manifest(path: Path, *, as_json: bool) -> None:
-    from cellguard.publish.manifest import check_manifest
+def _print_verified_manifest(path: Path, *, as_json: bool, quiet: bool) -> None:
+    from cellguard.jobs.outputs.verify import verify_manifest
 
-    found = check_manifest(path)
-    printing.print_summary(f"{path.name}: the files it lists", found, as_json=as_json)
+    with printing.redirect_library_output(as_json):
+        found = verify_manifest(path)
+    printing.print_summary(f"{path.name}: files, release, witnesses and signature", found, as_json=as_json)
+    printing.print_note(found["verdict"], quiet=quiet)
     if not found["accepted"]:
-        raise printing.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")
+        raise printing.NoSafeReleaseError("the manifest and the files do not agree, or do not prove the release safe.")

@@ -1,4 +1,4 @@
-"""A quick start: what every verb imports and none uses is put off."""
+"""Start quickly: defer imports that every command triggers and none uses."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["put_off_at_command_start", "stand_in_at_start", "start_quickly", "uncollected_start"]
+__all__ = ["pause_garbage_collection", "put_off_at_command_start", "register_lazy_class", "start_quickly"]
 
 _UNUSED = ("numpy.f2py", "numpy.testing", "numpy.polynomial")
-"""What scipy has numpy load by looking at all its names; other libraries load as much again."""
+"""Modules that numpy loads because scipy looks at all its names."""
 
 
 def start_quickly(*, asks_for_help: bool, verb: bool) -> None:
-    """Leave out what the help, or a verb, has others load for nothing."""
+    """Defer modules that libraries load without need."""
     if asks_for_help:
-        stand_in_at_start("rich.markdown", "Markdown")
-        stand_in_at_start("rich.traceback", "Traceback")
+        register_lazy_class("rich.markdown", "Markdown")
+        register_lazy_class("rich.traceback", "Traceback")
     elif verb:
         for name in _UNUSED:
             put_off_at_command_start(name)
 
 
 def put_off_at_command_start(name: str) -> None:
-    """Let a module be loaded when something of it is asked for, not when it is imported.
+    """Load a module when one of its attributes is used, not when it is imported.
 
-    scipy looks at every name of numpy once, and so imports numpy's compiler of Fortran and its tests: a third of the
-    start.
+    scipy looks at every name of numpy once, and so imports numpy's Fortran compiler and its tests: a third of the
+    start-up time.
     """
     spec = None if name in sys.modules else find_spec(name)
     if spec is None or spec.loader is None:
@@ -44,30 +44,30 @@ def put_off_at_command_start(name: str) -> None:
     setattr(sys.modules[parent], own, module)
 
 
-def stand_in_at_start(module: str, name: str) -> None:
-    """Let a class of a module be imported without the module, which is loaded when one is made.
+def register_lazy_class(module: str, name: str) -> None:
+    """Make a class importable without its module, which is loaded when the class is instantiated.
 
-    Help in rich text needs neither Markdown nor tracebacks, whose parsers are most of what it would load.
+    The rich help text needs neither Markdown nor tracebacks, whose parsers are most of what it would load.
     """
     if module in sys.modules:
         return
 
-    def made(_: type, *args: Any, **options: Any) -> Any:
+    def make_instance(_: type, *args: Any, **options: Any) -> Any:
         if getattr(sys.modules.get(module), "__spec__", None) is None:
             sys.modules.pop(module, None)
         return getattr(import_module(module), name)(*args, **options)
 
     instead = ModuleType(module)
-    setattr(instead, name, type(name, (), {"__new__": made}))
+    setattr(instead, name, type(name, (), {"__new__": make_instance}))
     sys.modules[module] = instead
 
 
 @contextmanager
-def uncollected_start() -> Iterator[None]:
-    """Load libraries without looking for garbage among what they define: a third of the time, and none is found."""
+def pause_garbage_collection() -> Iterator[None]:
+    """Load libraries without garbage collection, which takes a third of the time and finds nothing."""
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()  # what is loaded stays; later collections need not look at it
+        gc.freeze()  # loaded objects stay; later collections need not scan them
         gc.enable()

@@ -1,4 +1,4 @@
-"""What the verbs share: printing, progress, errors."""
+"""Printing, progress and errors of the commands."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cellguard._io.plain import plain_json
+from cellguard._io.plain import convert_to_plain_json
 from cellguard.exceptions import CellguardError
 
 if TYPE_CHECKING:
-    from cellguard.nouns.attacker import Attacker
+    from cellguard.model.attacker import Attacker
 
 __all__ = [
-    "NoSafeReleaseError", "only_json_on_stdout", "print_error", "print_json", "print_note", "print_pairs",
-    "print_summary", "printed_attackers", "printed_in_words", "printed_progress",
+    "JobsFailedError",
+    "NoSafeReleaseError",
+    "create_progress_printer",
+    "format_attackers",
+    "format_summary",
+    "print_error",
+    "print_json",
+    "print_note",
+    "print_pairs",
+    "print_summary",
+    "redirect_library_output",
 ]  # fmt: skip
 
 
@@ -27,7 +36,16 @@ class NoSafeReleaseError(CellguardError):
     def __init__(self, message: str, *, hint: str | None = None, summary: Mapping[str, Any] | None = None) -> None:
         super().__init__(message, hint=hint)
         self.summary = summary
-        """The JSON object, where it is not printed yet."""
+        """The JSON object, if it is not printed yet."""
+
+
+class JobsFailedError(CellguardError):
+    """One of several jobs failed; the line of each job tells why."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("some jobs failed.")
+        self.exit_code = exit_code
+        """The largest exit code of the jobs."""
 
 
 # ---------------------------------------------------------------- printing
@@ -35,7 +53,7 @@ class NoSafeReleaseError(CellguardError):
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    print(json.dumps(plain_json(value), allow_nan=False), flush=True)
+    print(json.dumps(convert_to_plain_json(value), allow_nan=False), flush=True)
 
 
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
@@ -48,59 +66,59 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name.replace("_", " "), _printed_seconds(value) if name == "seconds" else _printed_figure(value))
+        grid.add_row(name.replace("_", " "), _format_seconds(value) if name == "seconds" else _format_figure(value))
     console = Console(highlight=False)
     console.print(escape(title), style="bold")
     console.print(grid)
 
 
 def print_summary(title: str, summary: Mapping[str, Any], *, as_json: bool, **instead: Any) -> None:
-    """Print what a verb found: an object for programs, pairs for people, who are told `instead` what they can read."""
+    """Print the result of a command: a JSON object for programs, pairs for people, with `instead` replacing entries."""
     if as_json:
         print_json(summary)
     else:
         print_pairs(title, {**summary, **instead})
 
 
-def printed_in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a summary for people: a gap in per cent, or that there is none to tell."""
-    from cellguard.nouns.figures import figure_in_per_cent
+def format_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a summary for people, with the gap in per cent, or a note that it is unknown."""
+    from cellguard.release.figures import format_percentage
 
     shown = dict(summary)
     if "gap" in shown:
-        shown["gap"] = figure_in_per_cent(float("nan") if shown["gap"] is None else float(shown["gap"]))
+        shown["gap"] = format_percentage(float("nan") if shown["gap"] is None else float(shown["gap"]))
     if "status" in shown:
         shown["status"] = str(shown["status"]).replace("_", " ")
     return shown
 
 
-def printed_attackers(attackers: Sequence[Attacker]) -> list[str]:
-    """Return the names of attackers for people: respondents, of whom there may be thousands, by their number."""
+def format_attackers(attackers: Sequence[Attacker]) -> list[str]:
+    """Return the names of attackers for people; respondents, of whom there may be thousands, are only counted."""
     respondents = sum(attacker.derived for attacker in attackers)
     people = f"{respondents:,} respondent{'' if respondents == 1 else 's'}"
     return [*(a.name for a in attackers if not a.derived), *([people] if respondents else [])]
 
 
-def _printed_seconds(value: Any) -> str:
-    """Write seconds, in all and of the parts, as a clock tells them."""
+def _format_seconds(value: Any) -> str:
+    """Return the total and partial times as text."""
     parts = value if isinstance(value, Mapping) else {"": value}
     return ", ".join(f"{name} {seconds:.2f}".strip().replace("_", " ") for name, seconds in parts.items())
 
 
-def _printed_figure(value: Any) -> str:
+def _format_figure(value: Any) -> str:
     from rich.markup import escape
 
-    value = plain_json(value)
+    value = convert_to_plain_json(value)
     if value is None:
         return "-"
     if isinstance(value, bool | int | float):
-        from cellguard.nouns.figures import figure
+        from cellguard.release.figures import format_short_figure
 
-        return figure(value, 6)
+        return format_short_figure(value, 6)
     if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_printed_figure(item)}" for key, item in value.items())
+        return ", ".join(f"{key.replace('_', ' ')} {_format_figure(item)}" for key, item in value.items())
     if isinstance(value, list):
-        return "\n".join(_printed_figure(item) for item in value)
+        return "\n".join(_format_figure(item) for item in value)
     return escape(str(value))
 
 
@@ -120,8 +138,8 @@ def print_error(error: CellguardError, *, as_json: bool, internal: bool = False)
 
 
 @contextmanager
-def only_json_on_stdout(wanted: bool) -> Iterator[None]:
-    """Send to standard error what libraries print meanwhile, compiled ones included."""
+def redirect_library_output(wanted: bool) -> Iterator[None]:
+    """Redirect the output of libraries, including compiled ones, to standard error."""
     if not wanted:
         yield
         return
@@ -136,8 +154,8 @@ def only_json_on_stdout(wanted: bool) -> Iterator[None]:
         os.close(kept)
 
 
-def printed_progress(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
-    """Return what a method tells its objective and bound; without `internal` only how far they are apart."""
+def create_progress_printer(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
+    """Return the callback for a method's objective and bound; without `internal` it prints only the gap."""
 
     def tell(objective: float, bound: float) -> None:
         near = 0 < bound <= objective
