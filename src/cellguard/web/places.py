@@ -1,4 +1,4 @@
-"""The one folder the server may see: every name is followed to its end, symbolic links included."""
+"""The one folder that the server may access: every name is resolved, including symbolic links."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from typing import TYPE_CHECKING, Any
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
-    from cellguard.publish.check import Mistake
+    from cellguard.jobs.definition.check import Mistake
 
-__all__ = ["DATA_ENDINGS", "Root", "files_server_may_not_see", "free_name_in_project"]
+__all__ = ["DATA_ENDINGS", "Root", "free_name_in_project", "list_outside_files"]
 
 DATA_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", ".jj", ".jj.gz", ".tsv", ".txt", ".hrc", ".hst", ".toml")
-"""What may lie in a project: data, hierarchies, decisions, descriptions."""
+"""Endings of files allowed in a project: data, hierarchies, decisions, descriptions."""
 _MAX_LISTED = 2000
 _MAX_DEPTH = 4
 _OUTSIDE = "lies outside of the folder that was given to cellguard serve."
 
 
 class Root:
-    """The folder that was given at the start."""
+    """The folder given at the start."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve(strict=True)
 
-    def inside(self, name: str) -> Path:
-        """Return the path of a name in the folder; raises where it leads out of it."""
+    def resolve_inside(self, name: str) -> Path:
+        """Return the path of a name in the folder; raise an error if it leads outside."""
         path = self.folder / name
-        if "\0" in name or not self.holds(path):
+        if "\0" in name or not self.is_inside(path):
             raise InputError(f"{name[:200]!r}: {_OUTSIDE}", hint="copy the file into it, or upload it.")
         return path
 
-    def holds(self, path: Path) -> bool:
-        """Say whether a path ends inside, wherever its symbolic links lead."""
+    def is_inside(self, path: Path) -> bool:
+        """Return whether a path is inside the folder after its symbolic links are resolved."""
         try:
             return path.resolve().is_relative_to(self.folder)
-        except (OSError, ValueError, RuntimeError):  # too long, a null character, a circle of links
+        except (OSError, ValueError, RuntimeError):  # too long, a null character, or a loop of links
             return False
 
-    def listed(self, endings: tuple[str, ...] = DATA_ENDINGS) -> list[str]:
-        """Return the names of the data files inside, sorted; hidden folders and releases are left out."""
+    def list_files(self, endings: tuple[str, ...] = DATA_ENDINGS) -> list[str]:
+        """Return the sorted names of the data files in the folder, without hidden folders and releases."""
         found = [
             path.relative_to(self.folder).as_posix()
-            for path in self._files_inside()
-            if path.name.lower().endswith(endings) and path.name != "job.toml" and self.holds(path)
+            for path in self._list_files()
+            if path.name.lower().endswith(endings) and path.name != "job.toml" and self.is_inside(path)
         ]
         return sorted(found)[:_MAX_LISTED]
 
-    def _files_inside(self) -> Iterator[Path]:
+    def _list_files(self) -> Iterator[Path]:
         for here, folders, files in os.walk(self.folder, followlinks=False):
             place = Path(here)
             deep = len(place.relative_to(self.folder).parts) >= _MAX_DEPTH
@@ -61,16 +61,20 @@ class Root:
             yield from (place / name for name in files if not name.startswith("."))
 
 
-def files_server_may_not_see(raw: Any, root: Root, folder: Path) -> list[Mistake]:
-    """Return a mistake for every file that a job names and that lies outside of the folder."""
-    from cellguard.publish.check import Mistake
+def list_outside_files(raw: Any, root: Root, folder: Path) -> list[Mistake]:
+    """Return a mistake for every file that a job names outside the folder."""
+    from cellguard.jobs.definition.check import Mistake
+    from cellguard.jobs.definition.model import Job
+    from cellguard.jobs.definition.sections import list_named_files
 
     found = []
-    for path, name in _project_files_named_in_job(raw):
+    for path, name in list_named_files(Job, raw):
         fixed = PurePosixPath(*_project_path_before_wildcard(name))
         wild = PurePosixPath(name).parts[len(fixed.parts) :]
-        inside = "\0" not in name and ".." not in wild and root.holds(folder / fixed)
-        if not inside or (wild and not all(root.holds(Path(p)) for p in _project_files_matching(folder, name))):
+        inside = (
+            "\0" not in name and ".." not in wild and root.is_inside(folder / fixed) and root.is_inside(folder / name)
+        )
+        if not inside or (wild and not all(root.is_inside(Path(p)) for p in _project_files_matching(folder, name))):
             found.append(Mistake(path, f"{name}: {_OUTSIDE}", "copy the file into it, or upload it."))
     return found
 
@@ -88,27 +92,8 @@ def _project_path_before_wildcard(name: str) -> list[str]:
     return parts
 
 
-def _project_files_named_in_job(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield every name of a file in the content of a job, whatever its shape."""
-    if not isinstance(raw, dict):
-        return
-    for section, keys in {"data": ("file", "table", "template"), "output": ("folder", "layout")}.items():
-        entry = raw.get(section)
-        if isinstance(entry, dict):
-            yield from (((section, key), entry[key]) for key in keys if isinstance(entry.get(key), str))
-    dimensions = raw.get("dimensions")
-    for name, entry in dimensions.items() if isinstance(dimensions, dict) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("hierarchy"), str):
-            yield ("dimensions", name, "hierarchy"), entry["hierarchy"]
-    for section in ("rules", "tables"):
-        entries = raw.get(section)
-        for k, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and isinstance(entry.get("file"), str):
-                yield (section, k, "file"), entry["file"]
-
-
 def free_name_in_project(folder: Path, wanted: str) -> str:
-    """Return a name that is not taken in a folder: the wanted one, or with a number behind it.
+    """Return an unused name in a folder: the wanted one, or the same with a number appended.
 
     >>> free_name_in_project(Path("/nowhere"), "release")
     'release'

@@ -1,8 +1,8 @@
-"""Who may talk to the server, and what every answer says: loopback, a token, one origin, nothing kept.
+"""Access control of the server and its security headers: loopback only, a token, one origin, no caching.
 
-The server is reached by this machine only, and still not by every program or page on it: a page from elsewhere
-that the same browser shows may send requests here (cross-site), or pretend that its own name is this machine
-(DNS rebinding). So the Host is checked, the Origin is checked, and a secret is asked for.
+Only this machine can reach the server, but not every program or page on it may use it: a page of another site
+in the same browser may send requests here (cross-site), or pretend that its own name is this machine
+(DNS rebinding). So the guard checks the Host and the Origin, and requires a secret.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 MAX_BODY = 4 << 20
-"""Bytes of a request that is no upload: a job file with a large hierarchy drawn by hand is far below."""
+"""Size limit in bytes of a request other than an upload: a job file with a large hierarchy is far smaller."""
 TOO_LARGE = "The file is larger than this server takes."
 _SAFE = ("GET", "HEAD")
 
@@ -38,7 +38,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""What every answer says, unless it says something stricter of its own."""
+"""Headers of every answer, unless the answer sets stricter ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +47,9 @@ class Keys:
 
     port: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """In the link that opens the page; scripts send it as ``Authorization: Bearer``."""
+    """Secret in the link that opens the page; scripts send it as ``Authorization: Bearer``."""
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """In the cookie: whoever reads the address of a page learns nothing."""
+    """Secret in the cookie, so that the address of a page reveals nothing."""
 
     @property
     def cookie(self) -> str:
@@ -58,23 +58,23 @@ class Keys:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a browser may call this server."""
+        """Host names by which a browser may address this server."""
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
-    def opens(self, token: str) -> bool:
-        """Say whether a token is the one of the link."""
+    def accepts_token(self, token: str) -> bool:
+        """Return whether a token is the one in the link."""
         return hmac.compare_digest(token.encode(), self.token.encode())
 
-    def knows(self, headers: Mapping[str, str]) -> bool:
-        """Say whether a request carries a secret."""
-        return self.by_token(headers) or self._by_cookie(headers)
+    def is_authorized(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request carries a secret."""
+        return self.has_token(headers) or self._has_cookie(headers)
 
-    def by_token(self, headers: Mapping[str, str]) -> bool:
-        """Say whether a request carries the token itself, as scripts do and browsers never do by themselves."""
+    def has_token(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request carries the token itself, which scripts send and browsers never add on their own."""
         kind, _, token = headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and self.opens(token.strip())
+        return kind.lower() == "bearer" and self.accepts_token(token.strip())
 
-    def _by_cookie(self, headers: Mapping[str, str]) -> bool:
+    def _has_cookie(self, headers: Mapping[str, str]) -> bool:
         try:
             found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
@@ -83,18 +83,18 @@ class Keys:
 
 
 class TooLargeError(Exception):
-    """A request that is larger than it may be."""
+    """A request exceeds its size limit."""
 
 
 class Guard:
-    """Stands before the application: lets nobody in who is not this user at this machine.
+    """Middleware that admits only this user at this machine.
 
     Parameters
     ----------
     app
         The application.
     keys
-        What a request must know.
+        The secrets that a request must carry.
     max_upload
         Bytes of an uploaded file.
     """
@@ -109,14 +109,14 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refusal(scope, headers)
+        refused = self._explain_refusal(scope, headers)
         if refused is not None:
             await _send_http_answer(send, *refused)
             return
-        await self._let_in(scope, receive, send)
+        await self._set_cookie(scope, receive, send)
 
-    def _refusal(self, scope: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[int, str] | None:
-        """Say why a request is refused, if it is."""
+    def _explain_refusal(self, scope: Mapping[str, Any], headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """Return why a request is refused; None if it is not."""
         if headers.get("host") not in self.keys.hosts:
             return 421, "This server answers to 127.0.0.1 and localhost only."
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
@@ -125,11 +125,11 @@ class Guard:
             return 403, "Requests from another page are refused."
         if site in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
             return 403, "Requests from another page are refused."
-        if scope["path"] == "/enter" and scope["method"] in _SAFE:
-            return None  # checks the token itself
-        if not self.keys.knows(headers):
+        if scope["path"] in ("/enter", "/health") and scope["method"] in _SAFE:
+            return None  # the one checks the token itself, the other says only that the server runs
+        if not self.keys.is_authorized(headers):
             return 401, "Open the link that `cellguard serve` printed: it holds the token of this session."
-        if scope["method"] not in _SAFE and origin is None and not self.keys.by_token(headers):
+        if scope["method"] not in _SAFE and origin is None and not self.keys.has_token(headers):
             return 403, "A browser says where a change comes from; this request does not."
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > self._limit(scope):
@@ -139,10 +139,10 @@ class Guard:
     def _limit(self, scope: Mapping[str, Any]) -> int:
         return self.max_upload if scope["method"] == "PUT" and "/files/" in scope["path"] else MAX_BODY
 
-    async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _set_cookie(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         limit, seen, started = self._limit(scope), 0, False
 
-        async def counted() -> Message:
+        async def count_received() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
@@ -150,7 +150,7 @@ class Guard:
                 raise TooLargeError
             return message
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -160,7 +160,7 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, counted, marked)
+            await self.app(scope, count_received, send_with_headers)
         except Exception as error:  # noqa: BLE001 - the application has answered; no traceback and no value in a log
             if not started:
                 await _send_http_answer(send, 500, f"internal error: {place_of_exception(error)}")

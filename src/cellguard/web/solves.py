@@ -1,7 +1,7 @@
-"""Long work in the background: a process for each, one at a time for a project, the others wait.
+"""Long work in the background: one process for each, one at a time per project; the others wait.
 
-The process tells what it does as lines of JSON on its standard output, and stops when told on its standard input;
-it ends when the server does. What it told is kept in the project for who comes back later.
+The process reports progress as lines of JSON on its standard output, and stops on a line on its standard input;
+it ends when the server does. Its reports are saved in the project, for users who return later.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Solve:
     project: Project
     kind: str
     limit_s: float
-    """Of a comparison: for each method."""
+    """For a comparison: time limit of each method in seconds."""
     state: str = "waiting"
-    """waiting, running, stopping, or how it ended: done, refused (not safe), failed, stopped."""
+    """waiting, running, stopping; or its outcome: done, refused (not safe), failed, stopped."""
     events: list[dict[str, Any]] = field(default_factory=list)
     begun: float = 0.0
     ended: float = 0.0
@@ -46,8 +46,8 @@ class Solve:
         """Whether it has ended."""
         return self.state not in ("waiting", "running", "stopping")
 
-    def facts(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+    def collect_facts(self) -> dict[str, Any]:
+        """Return the work as a JSON object."""
         seconds = (self.ended or time.time()) - self.begun if self.begun else 0.0
         return {
             "number": self.number,
@@ -70,7 +70,7 @@ class Solves:
         self._closed = False
 
     def begin(self, project: Project, kind: str, *, limit_s: float) -> Solve:
-        """Begin work, or let it wait until what the project has under way is done."""
+        """Begin work, or queue it until the project's current work is done."""
         with self._lock:
             if len(self._waiting) >= _MAX_WAITING:
                 raise InputError("too much work is waiting already.", hint="stop some of it, or wait.")
@@ -84,22 +84,22 @@ class Solves:
         self._start_what_can()
         return solve
 
-    def last(self, project: Project, kind: str) -> dict[str, Any] | None:
-        """Return the latest work of a kind: of this server, or what an earlier one kept."""
+    def get_last(self, project: Project, kind: str) -> dict[str, Any] | None:
+        """Return the latest work of a kind: of this server, or saved by an earlier one."""
         solve = self._last.get((project.id, kind))
-        return solve.facts() if solve is not None else project.kept(f"{kind}.json")
+        return solve.collect_facts() if solve is not None else project.read_kept(f"{kind}.json")
 
-    def current(self, project: Project, kind: str) -> Solve | None:
+    def get_current(self, project: Project, kind: str) -> Solve | None:
         """Return the latest work of a kind that this server began."""
         return self._last.get((project.id, kind))
 
-    def busy(self, project: Project) -> bool:
-        """Say whether work is under way or waiting in a project."""
+    def is_busy(self, project: Project) -> bool:
+        """Return whether work is running or waiting in a project."""
         with self._lock:
             return project.id in self._running or any(solve.project.id == project.id for solve in self._waiting)
 
     def stop(self, project: Project, kind: str) -> None:
-        """Ask work to end with the best safe result it has; what waits does not begin."""
+        """Ask work to end with its best safe result; drop waiting work."""
         with self._lock:
             solve = self._last.get((project.id, kind))
             if solve is None or solve.over:
@@ -108,14 +108,14 @@ class Solves:
                 self._waiting.remove(solve)
                 solve.state = "stopped"
                 running = self._running.get(project.id)
-                if running is not None and running.kind == kind:  # what goes on is what the page shows
+                if running is not None and running.kind == kind:  # the page shows the running work
                     self._last[project.id, kind] = running
                 return
             solve.state = "stopping"
         _tell_worker_to_stop(solve.process)
 
     def close(self) -> None:
-        """End everything: what is half done leaves nothing behind but its checkpoints."""
+        """End all work; unfinished work leaves only its checkpoints."""
         with self._lock:
             self._closed = True
             self._waiting.clear()
@@ -144,7 +144,7 @@ class Solves:
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a library's complaint may show values
+            stderr=subprocess.DEVNULL,  # warnings of libraries may show values
             text=True,
             encoding="utf-8",
             start_new_session=True,  # Ctrl-C at the terminal is for the server, which then ends it
@@ -161,12 +161,12 @@ class Solves:
         with self._lock:
             self._running.pop(solve.project.id, None)
         if solve.project.path.is_file() and not self._closed:
-            solve.project.keep(f"{solve.kind}.json", solve.facts())
+            solve.project.keep(f"{solve.kind}.json", solve.collect_facts())
         self._start_what_can()
 
 
 def _note_worker_event(solve: Solve, line: str) -> str | None:
-    """Note what the process told; returns how it ended, if it did."""
+    """Record a report of the process; return its outcome if it has ended."""
     try:
         event = json.loads(line)
     except ValueError:

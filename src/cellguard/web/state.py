@@ -1,4 +1,4 @@
-"""What requests share."""
+"""State shared by requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """The folder, its projects, the work under way, and the tables in memory."""
+    """The folder, its projects, the running work, and the tables in memory."""
 
     root: Root
     projects: Projects
@@ -33,26 +33,26 @@ class State:
 
 
 def load_for_server() -> None:
-    """Load the model of jobs and all that looks at tables, which takes longer than the first page may.
+    """Load the modules for jobs and tables, which takes too long for the first page.
 
-    One request at a time does it: modules that import each other must not be loaded by two threads at once.
+    Only one request does so: two threads must not load modules that import each other at the same time.
     """
     with _loading:
         for name in (
-            "cellguard.publish.init",
-            "cellguard.publish.propose",
-            "cellguard.web.choices",
-            "cellguard.web.look",
+            "cellguard.jobs.proposal.records",
+            "cellguard.jobs.proposal.tables",
+            "cellguard.web.routes.choices",
+            "cellguard.web.routes.look",
         ):
             import_module(name)
 
 
-def _state_of_request(request: Request) -> State:
+def _get_state(request: Request) -> State:
     state: State = request.app.state.cellguard
     return state
 
 
-HasState = Annotated[State, Depends(_state_of_request)]
+HasState = Annotated[State, Depends(_get_state)]
 
 
 def _project_of_request(

@@ -1,6 +1,6 @@
-"""Tables in memory: made from the job once, and again only where something changed.
+"""Tables in memory: made from the job once, and again only after a change.
 
-What is heavy to load is loaded with the first table: the first page comes at once.
+Heavy modules are loaded with the first table, so that the first page appears at once.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cellguard._types import IntArray
-    from cellguard.nouns.table import Table
-    from cellguard.publish.read import JobFile
+    from cellguard.jobs.definition.read import JobFile
+    from cellguard.model.table import Table
 
-__all__ = ["Tables", "rule_counts_for_browser"]
+__all__ = ["Tables", "count_flagged_cells"]
 
 _KEPT = 3
-"""Tables kept: the one of the page that is open, and two releases side by side."""
+"""Number of tables kept: the one of the open page, and two releases side by side."""
 _MOST_CODES = 15
 _MADE_FROM = {"name", "data", "dimensions", "tables", "indicators", "equations", "tolerance", "limits"}
-"""Sections of the job that decide the cells; rules and levels only mark them."""
+"""Sections of the job that determine the cells; rules and levels only mark them."""
 
 
 class Tables:
-    """The tables that were made last; others are made again when they are asked for."""
+    """The most recent tables; others are made again on request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: OrderedDict[str, Any] = OrderedDict()
 
-    def tabulated(self, file: JobFile) -> Any:
+    def get_tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
-        from cellguard.publish.tables import tabulated_by_job, top_needed_by_job
+        from cellguard.jobs.tables import count_needed_contributions, tabulate_job
 
-        content = [file.job.model_dump(mode="json", include=_MADE_FROM), top_needed_by_job(file.job)]
-        return self._made_once("cells", file, content, lambda: tabulated_by_job(file))
+        content = [file.job.model_dump(mode="json", include=_MADE_FROM), count_needed_contributions(file.job)]
+        return self._make_once("cells", file, content, lambda: tabulate_job(file))
 
-    def flagged(self, file: JobFile) -> Table:
+    def get_flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.flags import flagged_by_job
+        from cellguard.jobs.flags import flag_job
 
         content = file.job.model_dump(mode="json")
-        table: Table = self._made_once("table", file, content, lambda: flagged_by_job(self.tabulated(file), file))
+        table: Table = self._make_once("table", file, content, lambda: flag_job(self.get_tabulated(file), file))
         return table
 
-    def _made_once(self, kind: str, file: JobFile, content: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made of this content and of these versions of the job's files, made where it is not there."""
-        from cellguard.publish.steps import inputs_of_job
+    def _make_once(self, kind: str, file: JobFile, content: Any, make: Callable[[], Any]) -> Any:
+        """Return the object for this content and these versions of the job's files; make it if necessary."""
+        from cellguard.jobs.steps import list_inputs
 
-        versions = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in inputs_of_job(file)]
+        versions = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in list_inputs(file)]
         key = json.dumps([kind, str(file.path.parent), content, versions], sort_keys=True)
         with self._lock:
             if key in self._found:
@@ -65,20 +65,20 @@ class Tables:
         return made
 
 
-def rule_counts_for_browser(table: Table) -> dict[str, Any]:
-    """Return how many cells each rule flags, and where the sensitive cells are."""
-    found = _flags_shown_in_browser(table)
+def count_flagged_cells(table: Table) -> dict[str, Any]:
+    """Return the number of cells that each rule flags, and where the sensitive cells are."""
+    found = _list_flags(table)
     return {
         "cells": table.n_cells,
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "rules": [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in found],
-        "dimensions": [_sensitive_codes_for_browser(table, d, found) for d in range(len(table.dimensions))],
+        "dimensions": [_count_sensitive_codes(table, d, found) for d in range(len(table.dimensions))],
     }
 
 
-def _flags_shown_in_browser(table: Table) -> list[tuple[str, str, IntArray]]:
-    """Return each rule with its reason and the cells it flags; a cell that tables share is flagged once."""
+def _list_flags(table: Table) -> list[tuple[str, str, IntArray]]:
+    """Return each rule with its reason and the cells it flags; count a shared cell once."""
     import numpy as np
 
     if table.parts is None:
@@ -92,8 +92,8 @@ def _flags_shown_in_browser(table: Table) -> list[tuple[str, str, IntArray]]:
     return [(name, reason, np.unique(np.concatenate(cells))) for (name, reason), cells in found.items()]
 
 
-def _sensitive_codes_for_browser(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
-    """Count the sensitive cells of each code of a dimension, all and by rule, the fullest first; without its total."""
+def _count_sensitive_codes(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
+    """Count the sensitive cells of each code of a dimension except the total, in all and by rule, largest first."""
     import numpy as np
 
     n, codes = len(table.codes[d]), table.coordinates[:, d]

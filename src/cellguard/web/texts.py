@@ -1,4 +1,4 @@
-"""The words of the page: one file for each language."""
+"""The texts of the page: one file per language."""
 
 from __future__ import annotations
 
@@ -7,43 +7,41 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["LANGUAGES", "language_of_request", "texts_for_page", "texts_of"]
+__all__ = ["LANGUAGES", "collect_page_texts", "detect_language", "read_texts"]
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""Code -> how the language calls itself; each has a file in the folder ``texts``."""
+"""Code -> name of the language in that language; each has a file in the folder ``texts``."""
 
 
 @cache
-def texts_of(language: str) -> dict[str, str]:
+def read_texts(language: str) -> dict[str, str]:
     """Return every text of a language by its key, ``page.name``."""
     path = resources.files("cellguard.web") / "texts" / f"{language}.toml"
-    return dict(_browser_texts_by_key("", tomllib.loads(path.read_text(encoding="utf-8"))))
+    return dict(_flatten_texts("", tomllib.loads(path.read_text(encoding="utf-8"))))
 
 
-def texts_for_page(language: str) -> dict[str, str]:
-    """Return the texts of a language, and beside what the program says itself its English, by which it is found."""
-    english = texts_of("en")
+def collect_page_texts(language: str) -> dict[str, str]:
+    """Return the texts of a language; messages of the program come with their English text, by which they are found."""
+    english = read_texts("en")
     said = {f"english.{key}": english[key] for key in english if key.startswith("said.")}
-    return texts_of(language) | ({} if language == "en" else said)
+    return read_texts(language) | ({} if language == "en" else said)
 
 
-def _browser_texts_by_key(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
+def _flatten_texts(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     for name, entry in entries.items():
         out += (
-            _browser_texts_by_key(f"{before}{name}.", entry)
-            if isinstance(entry, dict)
-            else [(f"{before}{name}", str(entry))]
+            _flatten_texts(f"{before}{name}.", entry) if isinstance(entry, dict) else [(f"{before}{name}", str(entry))]
         )
     return out
 
 
-def language_of_request(cookie: str | None, accepted: str) -> str:
-    """Return the language of a request: the one that was chosen, or the first that the browser asks for.
+def detect_language(cookie: str | None, accepted: str) -> str:
+    """Return the language of a request: the one chosen, or the browser's first available preference.
 
-    >>> language_of_request(None, "fr,de-CH;q=0.8,en;q=0.5"), language_of_request("en", "de")
+    >>> detect_language(None, "fr,de-CH;q=0.8,en;q=0.5"), detect_language("en", "de")
     ('de', 'en')
-    >>> language_of_request("xx", "")
+    >>> detect_language("xx", "")
     'en'
     """
     if cookie in LANGUAGES:

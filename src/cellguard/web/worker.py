@@ -1,7 +1,7 @@
-"""The process of one piece of long work: ``python -m cellguard.web.worker protect|compare JOB SECONDS``.
+"""The worker process of a piece of long work: ``python -m cellguard.web.worker protect|compare JOB SECONDS``.
 
-It runs the job as ``cellguard protect`` does, tells its progress as lines of JSON, stops as Ctrl-C does when a line
-"stop" arrives, and ends at once when its server is gone.
+It runs the job like ``cellguard protect``, reports progress as lines of JSON, stops as on Ctrl-C when a line
+"stop" arrives, and ends at once when its server has ended.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.plain import plain_json
+from cellguard._io.plain import convert_to_plain_json
 from cellguard.exceptions import CellguardError, place_of_exception
-from cellguard.publish.progress import Progress
+from cellguard.jobs.progress import Progress
 
 __all__ = ["run_as_worker"]
 
 _OFTEN_S = 0.1
-"""A curve needs no more points than this in its first minute, and fewer later."""
+"""Largest number of points of the progress curve in its first minute; later there are fewer."""
 
 
 class Lines(Progress):
@@ -38,22 +38,22 @@ class Lines(Progress):
     def say(self, **event: Any) -> None:
         """Write a line."""
         with self._lock:
-            self._out.write(json.dumps(plain_json(event), allow_nan=False) + "\n")
+            self._out.write(json.dumps(convert_to_plain_json(event), allow_nan=False) + "\n")
             self._out.flush()
 
-    def phase(self, name: str, *, limit_s: float | None = None) -> None:
-        """Tell that a phase begins."""
+    def begin_phase(self, name: str, *, limit_s: float | None = None) -> None:
+        """Report the start of a phase."""
         self.say(phase=name, limit_s=limit_s)
 
     def note(self, text: str) -> None:
-        """Tell something."""
+        """Report a message."""
         self.say(note=text)
 
     def tell(self, incumbent: float, bound: float) -> None:
-        """Tell the best result so far and its proven bound, not too often.
+        """Report the best result so far and its proven bound, at a limited rate.
 
-        Once the word to stop has come, every search ends with its first safe pattern: a method that plans again,
-        because a respondent could still compute something, searches again.
+        After the line "stop", every search ends with its first safe pattern: a method that plans again,
+        because a respondent could still infer a value, searches again.
         """
         now = time.monotonic()
         if now - self._told >= max(_OFTEN_S, (now - self._begin_s) / 600):
@@ -64,9 +64,9 @@ class Lines(Progress):
 
 
 def run_as_worker(kind: str, path: str, limit_s: float) -> int:
-    """Do the work; what is told last says how it ended. `limit_s` is for each method of a comparison."""
+    """Do the work; the last report gives the outcome. `limit_s` is the time limit of each method of a comparison."""
     lines = Lines()
-    sys.stdout = sys.stderr  # nothing else may write between the lines
+    sys.stdout = sys.stderr  # no library may write between the lines of JSON
     threading.Thread(target=_listen_to_web_server, args=(lines,), daemon=True).start()
     try:
         made = (
@@ -89,7 +89,7 @@ def run_as_worker(kind: str, path: str, limit_s: float) -> int:
 
 
 def _listen_to_web_server(lines: Lines) -> None:
-    """Wait for the word to stop; the end of the stream means that the server is gone."""
+    """Wait for the line "stop"; the end of the stream means that the server has ended."""
     for line in sys.stdin:
         if line.strip() == "stop":
             lines.stopped = True
@@ -98,25 +98,25 @@ def _listen_to_web_server(lines: Lines) -> None:
 
 
 def _protect_in_worker(path: Path, lines: Lines) -> dict[str, Any]:
-    from cellguard.publish import read_job
-    from cellguard.publish.run import run
+    from cellguard.jobs import read_job
+    from cellguard.jobs.runner import run
 
     outcome = run(read_job(path), progress=lines)
     return outcome.summary(internal=True) | {"folder": os.path.relpath(outcome.folder, path.parent)}
 
 
 def _compare_in_worker(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
+    from cellguard.jobs import read_job
+    from cellguard.jobs.flags import flag_job
+    from cellguard.jobs.tables import tabulate_job
     from cellguard.methods.compare import compare
-    from cellguard.publish import read_job
-    from cellguard.publish.flags import flagged_by_job
-    from cellguard.publish.tables import tabulated_by_job
 
     file = read_job(path)
-    lines.phase("tabulate")
-    made = tabulated_by_job(file)
-    lines.phase("flag")
-    table = flagged_by_job(made, file)
-    found = compare(table, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)
+    lines.begin_phase("tabulate")
+    made = tabulate_job(file)
+    lines.begin_phase("flag")
+    table = flag_job(made, file)
+    found = compare(table, time_limit_s=limit_s, seed=file.job.seed, progress=lines.begin_phase)
     return {"rows": list(found.rows)}
 
 

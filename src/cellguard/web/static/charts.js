@@ -31,8 +31,8 @@ export function curve(points) {
   if (!known.length) return picture;
   const first = known[0].t, last = Math.max(known.at(-1).t, first + 0.1);
   const values = known.flatMap((p) => [p.best, p.bound]).filter((v) => Number.isFinite(v));
-  const room = 0.08 * (Math.max(...values) - Math.min(...values)) || 0.05 * Math.abs(values[0]) || 1;
-  const most = Math.max(...values) + room, least = Math.max(Math.min(0, ...values), Math.min(...values) - room);
+  const margin = 0.08 * (Math.max(...values) - Math.min(...values)) || 0.05 * Math.abs(values[0]) || 1;
+  const most = Math.max(...values) + margin, least = Math.max(Math.min(0, ...values), Math.min(...values) - margin);
   const x = (time) => left + ((wide - left - right) * (time - first)) / (last - first);
   const y = (value) => high - low - ((high - low - up) * (value - least)) / (most - least);
   for (const value of marks(least, most)) picture.append(svg("line", { class: "grid-line", x1: left, x2: wide - right, y1: y(value), y2: y(value) }), svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, short.format(value)));

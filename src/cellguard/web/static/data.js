@@ -55,6 +55,7 @@ function form(state, looked, named) {
     h("section", { class: "card" }, h("h2", {}, t("data.dimensions")), h("p", { class: "help" }, t("data.dimensions_help")), dims),
     records ? linked : "",
     records ? h("section", { class: "card" }, h("h2", {}, t("data.options")), options.box) : "", h("div", { class: "row" }, next, button));
+  guardUnsaved(made, top);
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     const twice = doubles(roles);
@@ -65,8 +66,10 @@ function form(state, looked, named) {
       const left = answer.mistakes.filter((m) => ["data", "dimensions", "tables"].includes(m.path[0]));
       showMistakes(made, top, left);
       job.unconfirmed = sections.unconfirmed;
+      made.dataset.unsaved = "";
       say(t("app.saved"));
-      if (event.submitter !== button && !left.length) location.href = page("rules");
+      if (made.dataset.leaving && !left.length) location.href = made.dataset.leaving;
+      else if (event.submitter && event.submitter !== button && !left.length) location.href = page("rules");
     } catch (error) {
       if (!error.mistakes) { top.replaceChildren(problem(error)); top.scrollIntoView({ block: "center" }); return; }
       const first = showMistakes(made, top, error.mistakes);
@@ -76,6 +79,21 @@ function form(state, looked, named) {
     }
   });
   return made;
+}
+
+/** Ask before a link leaves the page with changes that are not saved. */
+function guardUnsaved(form, top) {
+  for (const kind of ["input", "change"]) form.addEventListener(kind, (event) => { if (event.target.type !== "file") form.dataset.unsaved = "yes"; });
+  for (const link of document.querySelectorAll(".steps a, .top a")) {
+    link.addEventListener("click", (event) => {
+      if (!form.dataset.unsaved || !form.isConnected) return;
+      event.preventDefault();
+      const save = h("button", { type: "button", class: "main", onclick: () => { form.dataset.leaving = link.href; form.requestSubmit(); } }, t("data.leave_save"));
+      top.replaceChildren(note("warn", h("p", {}, t("data.leave")), h("div", { class: "row" }, save, h("a", { class: "button", href: link.href }, t("data.leave_without")))));
+      top.scrollIntoView({ block: "center" });
+      save.focus();
+    });
+  }
 }
 
 const chosenDimensions = (roles, job) => roles.size

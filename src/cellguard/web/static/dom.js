@@ -40,7 +40,7 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Let a table stand as a list of its rows where the screen is narrow: every entry says what it is. */
+/** Show a table as a list of labelled entries on narrow screens. */
 export function stacked(table) {
   const heads = [...table.querySelectorAll("thead > tr > *")].map((head) => head.textContent);
   for (const row of table.querySelectorAll("tbody > tr")) [...row.children].forEach((cell, place) => { cell.dataset.label = heads[place]; });
@@ -65,9 +65,22 @@ export class Refused extends Error {
   }
 }
 
-/** Ask the server; throws Refused with its message, hint and mistakes. */
-export async function api(method, path, body) {
-  const options = { method, headers: {} };
+let version = null, last = Promise.resolve();
+const CHANGES = /\/(job\/\w+|data|decisions|undo|redo|work\/\w+)$/;
+
+/** Ask the server; throws Refused with its message, hint and mistakes. Changes of the job go one after the other, each with the version that it changes. */
+export function api(method, path, body) {
+  if (method === "GET" || !CHANGES.test(path)) return ask(method, path, body);
+  const answer = last.then(() => ask(method, path, body));
+  last = answer.catch(() => {});
+  return answer;
+}
+
+/** The version of the job that this page shows. */
+export const shownVersion = () => version;
+
+async function ask(method, path, body) {
+  const options = { method, headers: version && method !== "GET" ? { "x-job-version": version } : {} };
   if (body instanceof Blob) options.body = body;
   else if (body !== undefined) {
     options.body = JSON.stringify(body);
@@ -77,7 +90,10 @@ export async function api(method, path, body) {
   const text = await answer.text();
   let content;
   try { content = JSON.parse(text); } catch { content = { message: text.trim() }; }
+  if (answer.status === 409) document.dispatchEvent(new CustomEvent("stale"));
   if (!answer.ok) throw new Refused(answer.status, content);
+  if (content?.version && !path.endsWith("/version")) version = content.version;
+  if (content?.undo !== undefined) document.dispatchEvent(new CustomEvent("versions", { detail: content }));
   return content;
 }
 
@@ -95,21 +111,21 @@ export function note(kind, ...content) {
   return h("div", { class: `note ${kind}`, role: kind === "bad" ? "alert" : null }, ...content);
 }
 
-/** What is shown of an error: its message, and the hint. */
+/** Show an error: its message and the hint. */
 export function problem(error) {
   const lines = [h("p", {}, h("strong", {}, t("app.error")), ": ", error.message || String(error))];
   if (error.hint) lines.push(h("p", {}, `${t("app.hint")}: ${error.hint}`));
   return note("bad", ...lines);
 }
 
-/** What scrolls by itself, and is reached by the keyboard. */
+/** A box that scrolls on its own and can be reached by keyboard. */
 export const scrolling = (label, attributes, ...children) =>
   h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, ...attributes }, ...children);
 
 let made = 0;
 const fresh = (name) => `${name}-${(made += 1)}`;
 
-/** A field: label, control, a sentence of help, and a place for its mistake. `path` is where its value stands in the job. */
+/** A field: label, control, a sentence of help, and a place for its mistake. `path` is the place of its value in the job. */
 export function field(label, control, { help = "", path = null, check = false } = {}) {
   control.id ||= fresh("field");
   const described = [];
@@ -144,7 +160,7 @@ export const number = (value, attributes = {}) =>
   h("input", { type: "text", inputmode: "decimal", ...attributes, value: value ?? "" });
 export const tick = (value, attributes = {}) => h("input", { type: "checkbox", ...attributes, checked: Boolean(value) });
 
-/** A number as typed; text that is none goes to the server as it is, which says what is wrong with it. */
+/** A number as typed; other text goes to the server unchanged, which reports the mistake. */
 export function numberOf(control) {
   const typed = control.value.trim().replace(",", ".");
   if (typed === "") return null;

@@ -3,7 +3,17 @@ import { api, field, fieldWrong, h, note, problem, scrolling, stacked, t, text }
 
 export async function show(view) {
   const projects = await api("GET", "/projects");
-  view.replaceChildren(list(view, projects), newProject());
+  view.replaceChildren(list(view, projects), h("div", { class: "two" }, newProject(), sample()));
+}
+
+function sample() {
+  const said = h("div", { role: "status" });
+  const button = h("button", { type: "button", id: "sample" }, t("home.sample_create"));
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try { location.href = `/p/${encodeURIComponent((await api("POST", "/projects/sample")).id)}/data`; } catch (error) { said.replaceChildren(problem(error)); button.disabled = false; }
+  });
+  return h("section", { class: "card" }, h("h2", {}, t("home.sample")), h("p", {}, t("home.sample_help")), h("div", { class: "row" }, button), said);
 }
 
 function list(view, projects) {
@@ -19,15 +29,18 @@ function list(view, projects) {
 
 function removal(view, entry) {
   const button = h("button", { class: "small danger", type: "button", "aria-label": `${t("home.remove")}: ${entry.folder}` }, t("app.remove"));
+  const signer = text("", { autocomplete: "off" });
+  const named = h("div", { hidden: true }, field(t("home.signer"), signer, { help: t("home.signer_help", { releases: entry.signed.join(", ") }) }));
+  const said = h("div", { role: "status" });
   let asked = false;
   button.addEventListener("click", async () => {
-    if (!asked) { asked = true; button.textContent = t("home.remove_sure"); return; }
+    if (!asked) { asked = true; button.textContent = t("home.remove_sure"); named.hidden = !entry.signed.length; if (!named.hidden) signer.focus(); return; }
     try {
-      await api("DELETE", `/projects/${encodeURIComponent(entry.id)}`);
+      await api("DELETE", `/projects/${encodeURIComponent(entry.id)}`, { signers: signer.value.split(",").map((name) => name.trim()).filter(Boolean) });
       await show(view);
-    } catch (error) { view.prepend(problem(error)); }
+    } catch (error) { said.replaceChildren(problem(error)); }
   });
-  return button;
+  return h("div", {}, named, button, said);
 }
 
 function newProject() {

@@ -1,5 +1,6 @@
 // Begins every page: loads the texts, then the module of the page.
 import { loadTexts, problem } from "./dom.js";
+import { begin } from "./history.js";
 
 const { language, step } = document.body.dataset;
 const view = document.getElementById("view");
@@ -9,6 +10,7 @@ for (const link of document.querySelectorAll("a.language")) {
 document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 try {
   await loadTexts(language);
+  begin();
   const module = await import(`./${step}.js`);
   view.replaceChildren();
   await module.show(view);

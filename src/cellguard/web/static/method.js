@@ -102,7 +102,7 @@ function comparison(state, methods) {
 
 function draw(box, rows, methods) {
   const shown = (row, key) => {
-    if (key === "safe") return row.safe ? t("app.yes") : t("app.no");
+    if (key === "safe") return row.safe === null ? "–" : row.safe ? t("app.yes") : t("app.no");
     if (key === "status") return status(row.status);
     if (key === "note") return String(row.note ?? "");
     if (key === "gap") return row.gap === null ? "–" : figure(100 * row.gap, 2);

@@ -1,6 +1,7 @@
 // The page Protect: what is written where, the run in the background, its progress, and how it ended.
 import { BUSY, api, choices, count, field, figure, h, here, known, later, notSaved, note, number, numberOf, page, problem, said, say, scrolling, showMistakes, status, t, text, tick } from "./dom.js";
 import { curve } from "./charts.js";
+import { overTime } from "./over_time.js";
 
 const AGAIN = 5;
 const PHASES = ["tabulate", "flag", "protect", "audit", "attack", "compare", "write"];
@@ -11,33 +12,37 @@ export async function show(view) {
   const FORMATS = offered.formats;
   const top = h("div");
   const title = text(job.title);
-  const seed = number(job.seed ?? 0);
+  const seed = number(job.seed || null);
   const limit = number(job.limits?.time_limit_s ?? offered.time_limit_s);
   const folder = text(job.output?.folder ?? "release");
   const formats = new Map(FORMATS.map((name) => [name, tick((job.output?.formats ?? ["csv"]).includes(name))]));
   const mark = tick(job.output?.mark_primary);
+  const again = tick(job.ledger?.again);
+  const time = overTime(job, () => changed());
   const output = () => ({ ...(job.output ?? {}), folder: folder.value.trim(), formats: FORMATS.filter((name) => formats.get(name).checked), mark_primary: mark.checked || null });
   const taken = h("div");
-  const folderNote = () => taken.replaceChildren(state.releases.includes(folder.value.trim())
+  const isSigned = () => state.signed.includes(folder.value.trim());
+  const folderNote = () => taken.replaceChildren(isSigned() ? note("", h("p", {}, t("protect.folder_signed", { folder: folder.value.trim(), next: state.next_version }))) : state.releases.includes(folder.value.trim())
     ? note("warn", h("p", {}, `${t("protect.folder_taken")} `, h("button", { type: "button", class: "small", onclick: () => { folder.value = state.next_folder; folderNote(); changed(); } }, state.next_folder))) : "");
   const save = async () => {
-    const sections = { title: title.value.trim() || null, seed: numberOf(seed), limits: { ...(job.limits ?? {}), time_limit_s: numberOf(limit) }, output: output() };
+    const sections = { title: title.value.trim() || null, seed: numberOf(seed), limits: { ...(job.limits ?? {}), time_limit_s: numberOf(limit) }, output: output(), ledger: time.ledger({ again: again.checked }), derived: time.derived().filter((one) => one.name) };
     const answer = await api("PUT", `${here}/job/protect`, { sections });
     showMistakes(view, top, answer.mistakes);
     return answer;
   };
   const refused = (error) => notSaved(view, top, error);
   const changed = later(async () => { try { await save(); say(t("app.saved")); } catch (error) { refused(error); } });
-  for (const control of [title, seed, limit, folder, mark, ...formats.values()]) control.addEventListener("input", () => { folderNote(); changed(); });
+  for (const control of [title, seed, limit, folder, mark, again, ...formats.values()]) control.addEventListener("input", () => { folderNote(); changed(); });
   const files = h("div", { class: "field", role: "group", "aria-label": t("protect.formats"), "data-path": "output/formats" }, h("span", { class: "label" }, t("protect.formats")),
     h("div", { class: "row" }, [...formats].map(([name, control]) => field(name, control, { check: true }))), h("p", { class: "help" }, t("protect.formats_help")), h("p", { class: "mistake", hidden: true }));
   const method = offered.methods.find((each) => each.name === (job.method?.name ?? offered.methods[0].name));
   const longer = () => { limit.value = String(AGAIN * Math.max(Number(limit.value) || 0, 60)); };
-  const work = new Work({ save, refused, longer });
+  const work = new Work({ save: async () => { if (isSigned()) { folder.value = state.next_version; folderNote(); } return save(); }, refused, longer });
   view.append(top, h("section", { class: "card" }, h("div", { class: "fields" },
     field(t("protect.name"), title, { path: ["title"] }), field(t("protect.folder"), folder, { help: t("protect.folder_help"), path: ["output", "folder"] }),
     field(t("protect.limit"), limit, { help: t("protect.limit_help"), path: ["limits", "time_limit_s"] }), field(t("protect.seed"), seed, { help: t("protect.seed_help"), path: ["seed"] }),
-    files, field(t("protect.mark_primary"), mark, { check: true, help: t("protect.mark_primary_help"), path: ["output", "mark_primary"] })), taken), work.box);
+    files, field(t("protect.mark_primary"), mark, { check: true, help: t("protect.mark_primary_help"), path: ["output", "mark_primary"] }),
+    field(t("protect.again"), again, { check: true, help: t("protect.again_help"), path: ["ledger", "again"] })), taken), time.box, work.box);
   view.querySelector("#method").replaceChildren(`${t("releases.method")}: `, h("strong", {}, known(`method.${method?.name}.name`, method?.title ?? "")), " · ", h("a", { href: page("method") }, t("protect.other_method")));
   folderNote();
   if (state.mistakes.length) top.replaceChildren(note("warn", h("p", {}, t("protect.before")), h("ul", {}, state.mistakes.map((m) => h("li", {}, `${m.path.join(" › ")}: ${said(m.text)}`)))));

@@ -1,4 +1,4 @@
-// The page Sign: the audit, the reports, the files, the job, the command, and who signs.
+// The page Sign: the audit, the reports, the files, the job, the command, and the signature.
 import { api, choice, choices, doFirst, field, fieldWrong, figure, h, here, known, later, methodName, note, page, problem, say, status, t, text, tick, when } from "./dom.js";
 
 export async function show(view) {
@@ -26,8 +26,8 @@ function one(entry, methods, attacks) {
     h("dl", { class: "facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value ?? "–"))])), checking(entry)), attacks,
   h("section", { class: "card" }, h("h2", {}, t("sign.reports")), h("ul", {}, ["public", "internal"].filter((part) => entry.files[part]?.includes("report.html")).map((part) =>
     h("li", {}, h("a", { href: `/api${here}/report/${part}?release=${encodeURIComponent(entry.name)}`, target: "_blank", rel: "noopener" }, t(`sign.${part}_report`))))),
-  h("h2", {}, t("sign.files")), h("div", { class: "two" }, ["public", "internal"].map((part) => h("div", {}, h("h3", {}, t(`sign.${part}_files`)), h("ul", {}, (entry.files[part] ?? []).map((name) =>
-    h("li", {}, h("a", { href: `/api${here}/files/${part}/${encodeURIComponent(name)}?release=${encodeURIComponent(entry.name)}`, download: name }, name)))))))),
+  h("h2", {}, t("sign.files")), h("p", {}, h("a", { class: "button", id: "zip", href: `/api${here}/public.zip?release=${encodeURIComponent(entry.name)}`, download: "" }, t("sign.zip"))), h("p", { class: "help" }, t("sign.files_help")), h("div", { class: "two" }, ["public", "internal"].map((part) => h("div", {}, h("h3", {}, t(`sign.${part}_files`)), h("ul", {}, (entry.files[part] ?? []).map((name) =>
+    h("li", {}, h("a", { href: `/api${here}/files/${part}/${encodeURIComponent(name)}?release=${encodeURIComponent(entry.name)}`, download: "" }, `${part === "public" ? "PUBLIC" : "CONFIDENTIAL"} · ${name}`)))))))),
   signing(entry)];
 }
 
@@ -45,10 +45,14 @@ function checking(entry) {
 
 function signing(entry) {
   const said = h("div", { role: "status" });
+  const sheet = h("a", { class: "button", id: "sheet", href: page("signoff", `?release=${encodeURIComponent(entry.name)}`) }, t("sign.sheet"));
+  const second = h("div");
   const shown = (signed) => {
     if (!signed) return;
-    const words = { who: signed.who, when: when(new Date(signed.when).getTime() / 1000) };
-    said.replaceChildren(note(signed.unchanged ? "good" : "bad", h("p", {}, t(signed.unchanged ? "sign.signed" : "sign.signed_changed", words)), signed.remark ? h("p", {}, signed.remark) : ""));
+    const words = { who: signed.who, when: clock(signed.when) };
+    said.replaceChildren(note(signed.unchanged ? "good" : "bad", h("p", {}, t(signed.unchanged ? "sign.signed" : "sign.signed_changed", words)), signed.remark ? h("p", {}, signed.remark) : "", signed.unchanged ? h("p", { class: "help" }, t("sign.protected")) : ""));
+    form.hidden = true;
+    if (signed.unchanged) second.replaceChildren(signed.checker ? verdict(signed.checker) : checker(entry, (made) => second.replaceChildren(verdict(made.checker))));
   };
   const who = text("", { autocomplete: "name" });
   const remark = text("");
@@ -62,10 +66,43 @@ function signing(entry) {
     fieldWrong(readField, read.checked ? "" : t("sign.read_needed"));
     fieldWrong(whoField, who.value.trim() ? "" : t("sign.who_needed"));
     if (!read.checked || !who.value.trim()) return;
-    try { shown(await api("POST", `${here}/releases/sign`, { release: entry.name, who: who.value, remark: remark.value, read: read.checked })); say(t("app.saved")); } catch (error) { said.replaceChildren(problem(error)); }
+    try { shown(await api("POST", `${here}/releases/sign`, { release: entry.name, who: who.value, remark: remark.value, read: read.checked, manifest: entry.fingerprint })); say(t("app.saved")); } catch (error) { said.replaceChildren(problem(error)); }
   });
   shown(entry.signed);
-  return h("section", { class: "card" }, h("h2", {}, t("sign.title")), said, form);
+  return h("section", { class: "card" }, h("h2", {}, t("sign.title")), h("p", { class: "help" }, t("sign.two_people")), h("div", { class: "row" }, sheet), said, form, second);
+}
+
+const clock = (iso) => when(new Date(iso).getTime() / 1000);
+
+/** What the second person decided. */
+function verdict(found) {
+  return note(found.approved ? "good" : "bad", h("p", { id: "checked" }, h("strong", {}, t(found.approved ? "sign.approved" : "sign.rejected", { who: found.who, when: clock(found.when) }))), found.remark ? h("p", {}, found.remark) : "",
+    h("ul", {}, Object.entries(found.tables).map(([name, one]) => h("li", {}, `${name}: ${t(one.approved ? "sign.approve" : "sign.reject")}${one.comment ? ` – ${one.comment}` : ""}`))), found.approved ? "" : h("p", {}, t("sign.rejected_help")));
+}
+
+/** The form of the second person: a verdict and a comment for each table. */
+function checker(entry, done) {
+  const who = text("", { autocomplete: "off" });
+  const remark = text("");
+  const whoField = field(t("sign.checker"), who, { help: t("sign.checker_help") });
+  const said = h("div", { role: "status" });
+  const lines = entry.tables.map((name, k) => {
+    const verdicts = ["approve", "reject"].map((key) => h("input", { type: "radio", name: `verdict-${k}`, value: key }));
+    const comment = text("");
+    const box = h("fieldset", { class: "rule" }, h("legend", {}, name), h("div", { class: "row" }, verdicts.map((radio) => field(t(`sign.${radio.value}`), radio, { check: true }))), field(t("sign.comment"), comment), h("p", { class: "mistake", hidden: true }));
+    return { name, verdicts, comment, box };
+  });
+  const form = h("form", { novalidate: true, id: "checker" }, h("h3", {}, t("sign.second")), h("p", { class: "help" }, t("sign.second_help")), lines.map((line) => line.box), h("div", { class: "fields" }, whoField, field(t("sign.remark"), remark, { help: t("sign.remark_help") })),
+    h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, t("sign.second_save"))), said);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    for (const line of lines) { const open = !line.verdicts.some((radio) => radio.checked); fieldWrong(line.box, open ? t("sign.verdict_needed") : ""); if (open) return; }
+    fieldWrong(whoField, who.value.trim() ? "" : t("sign.who_needed"));
+    if (!who.value.trim()) return;
+    const tables = Object.fromEntries(lines.map((line) => [line.name, { approved: line.verdicts[0].checked, comment: line.comment.value }]));
+    try { done(await api("POST", `${here}/releases/verdict`, { release: entry.name, who: who.value, remark: remark.value, tables })); say(t("app.saved")); } catch (error) { said.replaceChildren(problem(error)); }
+  });
+  return form;
 }
 
 function attack(state, entry, offered, work) {

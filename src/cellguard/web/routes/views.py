@@ -1,4 +1,4 @@
-"""The pages: a frame from a template, filled by its own small module in the browser."""
+"""The pages: each is a template that its own JavaScript module fills in the browser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from cellguard.exceptions import UnknownCodeError
 from cellguard.web.state import HasState
-from cellguard.web.texts import LANGUAGES, language_of_request, texts_for_page, texts_of
+from cellguard.web.texts import LANGUAGES, collect_page_texts, detect_language, read_texts
 
 __all__ = ["STEPS", "router"]
 
 router = APIRouter(include_in_schema=False)
 STEPS = ("data", "rules", "method", "protect", "look", "sign", "releases")
-"""The pages of a project, in their order."""
+"""The pages of a project, in order."""
+_SHEETS = ("signoff",)
+"""Pages that are no step: other pages link to them."""
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _YEAR_S = 31_536_000
 _ON = '<!doctype html><title>cellguard</title><link rel="icon" href="/static/icon.svg">'
@@ -27,7 +29,7 @@ Accepted = Annotated[str, Header(alias="accept-language")]
 
 
 @cache
-def _html_templates() -> Any:
+def _load_templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -39,19 +41,25 @@ def _html_templates() -> Any:
     )
 
 
-def _page_for_browser(name: str, language: str, **facts: Any) -> HTMLResponse:
-    texts = texts_of(language)
+def _render_page(name: str, language: str, **facts: Any) -> HTMLResponse:
+    texts = read_texts(language)
     content = {"t": texts, "language": language, "languages": LANGUAGES, "steps": STEPS, "project": None, "step": None}
-    return HTMLResponse(_html_templates().get_template(name).render(content | facts))
+    return HTMLResponse(_load_templates().get_template(name).render(content | facts))
+
+
+@router.get("/health")
+def report_health() -> dict[str, str]:
+    """Say that the server runs; needs no token, and reveals only that."""
+    return {"status": "ok"}
 
 
 @router.get("/enter")
 def enter_with_token(state: HasState, token: str = "") -> Response:
-    """Take the token of the link, give the cookie, and go on to an address without a secret.
+    """Check the token of the link, set the cookie, and go to an address without a secret.
 
-    The way on is a page of its own, not a redirection: a strict cookie is not sent on a way that began elsewhere.
+    This answers with a page, not a redirect: browsers do not send a strict cookie after a redirect from another site.
     """
-    if not state.keys.opens(token):
+    if not state.keys.accepts_token(token):
         return PlainTextResponse("This link is no longer valid: start `cellguard serve` again.\n", status_code=401)
     answer = HTMLResponse(_ON)
     answer.set_cookie(state.keys.cookie, state.keys.session, httponly=True, samesite="strict", path="/")
@@ -59,14 +67,14 @@ def enter_with_token(state: HasState, token: str = "") -> Response:
 
 
 @router.get("/")
-def home_page(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
+def show_home(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
     """List the projects."""
-    return _page_for_browser("home.html", language_of_request(language, accepted), folder=state.root.folder.name)
+    return _render_page("home.html", detect_language(language, accepted), folder=state.root.folder.name)
 
 
 @router.get("/language/{code}")
 def choose_language(code: str, request: Request) -> Response:
-    """Choose a language, and go back."""
+    """Set the language, and go back."""
     if code not in LANGUAGES:
         raise UnknownCodeError("there is no such language.")
     back = request.query_params.get("back", "/")
@@ -76,32 +84,32 @@ def choose_language(code: str, request: Request) -> Response:
 
 
 @router.get("/p/{project}")
-def first_page_of_project(state: HasState, project: str) -> Response:
+def redirect_to_first_page(state: HasState, project: str) -> Response:
     """Go to the first page of a project."""
     return RedirectResponse(f"/p/{state.projects.get(project).id}/data", status_code=303)
 
 
 @router.get("/p/{project}/{step}")
-def page_of_project(
+def show_page(
     state: HasState, project: str, step: str, language: Language = None, accepted: Accepted = ""
 ) -> HTMLResponse:
     """Show a page of a project."""
-    if step not in STEPS:
+    if step not in (*STEPS, *_SHEETS):
         raise UnknownCodeError("there is no such page.")
     found = state.projects.get(project)
-    return _page_for_browser("step.html", language_of_request(language, accepted), project=found.id, step=step)
+    return _render_page("step.html", detect_language(language, accepted), project=found.id, step=step)
 
 
 @router.get("/texts/{code}.json")
-def texts_for_browser(code: str) -> dict[str, str]:
+def serve_texts(code: str) -> dict[str, str]:
     """Return every text of a language, for the modules in the browser."""
     if code not in LANGUAGES:
         raise UnknownCodeError("there is no such language.")
-    return texts_for_page(code)
+    return collect_page_texts(code)
 
 
 @router.get("/static/{name}")
-def static_file(name: str) -> Response:
+def serve_static_file(name: str) -> Response:
     """Serve a file of the package."""
     folder = resources.files("cellguard.web") / "static"
     known = {entry.name: entry for entry in folder.iterdir()}

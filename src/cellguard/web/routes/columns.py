@@ -1,28 +1,28 @@
-"""What the page Data shows of a file: its columns, examples of codes, and what each was taken for."""
+"""The columns of a file for the page Data, with examples of codes and guessed roles."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from cellguard.publish.columns import Column, columns_to_guess_from
-from cellguard.publish.guess import Guess, guess
+from cellguard.jobs.proposal.columns import Column, sample_columns
+from cellguard.jobs.proposal.guess import Guess, guess
 
-__all__ = ["columns_for_browser"]
+__all__ = ["describe_columns"]
 
 _EXAMPLES = 6
 _MOST_CODES = 400
-"""Codes of a hierarchy that somebody may want to draw by hand."""
+"""Largest number of codes for which a user may want to draw a hierarchy by hand."""
 
 
-def columns_for_browser(path: Path) -> dict[str, Any]:
-    """Return what can be said of the columns of a file; never an entry of an amount or of who answered."""
-    columns, rows = columns_to_guess_from(path)
+def describe_columns(path: Path) -> dict[str, Any]:
+    """Describe the columns of a file, without entries of amounts or of columns that identify respondents."""
+    columns, rows = sample_columns(path)
     found = guess(columns)
-    return {"rows": rows, "columns": [_column_for_browser(c, found) for c in columns], "added_up": found.added_up}
+    return {"rows": rows, "columns": [_describe_browser_column(c, found) for c in columns], "added_up": found.added_up}
 
 
-def _column_for_browser(column: Column, found: Guess) -> dict[str, Any]:
+def _describe_browser_column(column: Column, found: Guess) -> dict[str, Any]:
     nested = next((d for d in found.dimensions if column.name in d.levels), None)
     shared = nested is not None or any(d.column.name == column.name for d in found.dimensions)
     # other numbers may be amounts, even where they nest in one column, as employees do in classes of size
