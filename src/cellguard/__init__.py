@@ -13,87 +13,126 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cellguard._hooks import register_providers
+
 __version__ = "0.2.0"
 
 _EXPORTS = {
-    "Attacker": "nouns.attacker",
-    "Audit": "check.audit",
-    "CellStatistics": "data.rules",
+    "Attacker": "model.attacker",
+    "Audit": "auditing.audit",
+    "CellStatistics": "rules",
     "CellguardError": "exceptions",
-    "CountRule": "check.attack",
-    "Custom": "data.rules",
-    "Dominance": "data.rules",
-    "Hierarchy": "nouns.hierarchy",
+    "CountRule": "attacks",
+    "Custom": "rules",
+    "Derived": "history.derived",
+    "Differences": "differencing.differences",
+    "Dominance": "rules",
+    "EarlierRelease": "history.earlier",
+    "Hierarchy": "model.hierarchy",
+    "History": "history.earlier",
     "InputError": "exceptions",
-    "Manual": "data.rules",
-    "MinFrequency": "data.rules",
-    "PPercent": "data.rules",
-    "Part": "nouns.publication",
-    "PriorPosterior": "data.rules",
-    "Publication": "nouns.publication",
-    "Release": "nouns.release",
-    "Request": "data.rules",
-    "Status": "nouns.release",
-    "Table": "nouns.table",
-    "Zero": "data.rules",
-    "adjust": "methods.adjust.verb",
-    "attack": "check.attack",
-    "audit": "check.audit",
+    "Key": "model.key",
+    "Manual": "rules",
+    "MinFrequency": "rules",
+    "PPercent": "rules",
+    "Part": "model.linked.publication",
+    "PriorPosterior": "rules",
+    "PublicRanges": "published.ranges",
+    "Publication": "model.linked.publication",
+    "Release": "release.release",
+    "Request": "rules",
+    "Status": "release.release",
+    "Table": "model.table",
+    "TablePlan": "jobs.table_list.plan",
+    "Zero": "rules",
+    "adjust": "methods.adjust.adjust",
+    "apply_apriori": "rules",
+    "attack": "attacks",
+    "audit": "auditing.audit",
     "compare": "methods.compare",
-    "insiders": "data.insiders",
-    "intervals": "methods.intervals.verb",
-    "matching_attack": "check.attack",
-    "perturb": "methods.perturb.verb",
-    "read_release": "check.read_release",
-    "round": "methods.round.verb",
-    "suppress": "methods.suppress.verb",
-    "tabulate": "data.tabulate",
-    "tabulate_publication": "data.tabulate.publication",
-    "verify": "check.witnesses",
-    "with_insiders": "data.insiders",
+    "compare_patterns": "auditing.patterns",
+    "find_differences": "differencing.differences",
+    "insiders": "attackers.respondents",
+    "intervals": "methods.intervals.intervals",
+    "matching_attack": "attacks",
+    "perturb": "methods.perturb.perturb",
+    "plan_tables": "jobs.table_list.plan",
+    "public_ranges": "published.ranges",
+    "read_release": "release.readers.read_release",
+    "round": "methods.rounding.rounding",
+    "suppress": "methods.suppress.suppress",
+    "tabulate": "tabulation",
+    "tabulate_publication": "tabulation.publication",
+    "verify": "auditing.witnesses",
+    "with_insiders": "attackers.respondents",
 }
 """Public name -> the module that defines it."""
-_MODULES = {"examples": "data.examples", "generate": "data.generate", "rules": "data.rules"}
+_MODULES = {"examples": "datasets.examples", "generate": "datasets.generate", "rules": "rules"}
 """Public modules: ``cg.examples.salazar2004_figure1()``, ``cg.generate.cube(seed=1)``."""
+
+register_providers(
+    {
+        "add_contributions": "cellguard.rules.contributions:add_contributions",
+        "apply_rules": "cellguard.rules.apply:apply",
+        "audit": "cellguard.auditing.audit:audit",
+        "derive_attackers": "cellguard.attackers.derive:derive_attackers",
+        "draw_hierarchy": "cellguard.release.pictures:draw_hierarchy",
+        "draw_publication": "cellguard.release.pictures:draw_publication",
+        "draw_table": "cellguard.release.pictures:draw_table",
+        "explain_cell": "cellguard.auditing.why:explain_cell",
+    }
+)
 
 __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
-    from cellguard.check.attack import CountRule as CountRule
-    from cellguard.check.attack import attack as attack
-    from cellguard.check.attack import matching_attack as matching_attack
-    from cellguard.check.audit import Audit as Audit
-    from cellguard.check.audit import audit as audit
-    from cellguard.check.read_release import read_release as read_release
-    from cellguard.check.witnesses import verify as verify
-    from cellguard.data.insiders import insiders as insiders
-    from cellguard.data.insiders import with_insiders as with_insiders
-    from cellguard.data.rules import CellStatistics as CellStatistics
-    from cellguard.data.rules import Custom as Custom
-    from cellguard.data.rules import Dominance as Dominance
-    from cellguard.data.rules import Manual as Manual
-    from cellguard.data.rules import MinFrequency as MinFrequency
-    from cellguard.data.rules import PPercent as PPercent
-    from cellguard.data.rules import PriorPosterior as PriorPosterior
-    from cellguard.data.rules import Request as Request
-    from cellguard.data.rules import Zero as Zero
-    from cellguard.data.tabulate import tabulate as tabulate
-    from cellguard.data.tabulate.publication import tabulate_publication as tabulate_publication
+    from cellguard.attackers.respondents import insiders as insiders
+    from cellguard.attackers.respondents import with_insiders as with_insiders
+    from cellguard.attacks import CountRule as CountRule
+    from cellguard.attacks import attack as attack
+    from cellguard.attacks import matching_attack as matching_attack
+    from cellguard.auditing.audit import Audit as Audit
+    from cellguard.auditing.audit import audit as audit
+    from cellguard.auditing.patterns import compare_patterns as compare_patterns
+    from cellguard.auditing.witnesses import verify as verify
+    from cellguard.differencing.differences import Differences as Differences
+    from cellguard.differencing.differences import find_differences as find_differences
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
-    from cellguard.methods.adjust.verb import adjust as adjust
+    from cellguard.history.derived import Derived as Derived
+    from cellguard.history.earlier import EarlierRelease as EarlierRelease
+    from cellguard.history.earlier import History as History
+    from cellguard.jobs.table_list.plan import TablePlan as TablePlan
+    from cellguard.jobs.table_list.plan import plan_tables as plan_tables
+    from cellguard.methods.adjust.adjust import adjust as adjust
     from cellguard.methods.compare import compare as compare
-    from cellguard.methods.intervals.verb import intervals as intervals
-    from cellguard.methods.perturb.verb import perturb as perturb
-    from cellguard.methods.round.verb import round as round
-    from cellguard.methods.suppress.verb import suppress as suppress
-    from cellguard.nouns.attacker import Attacker as Attacker
-    from cellguard.nouns.hierarchy import Hierarchy as Hierarchy
-    from cellguard.nouns.publication import Part as Part
-    from cellguard.nouns.publication import Publication as Publication
-    from cellguard.nouns.release import Release as Release
-    from cellguard.nouns.release import Status as Status
-    from cellguard.nouns.table import Table as Table
+    from cellguard.methods.intervals.intervals import intervals as intervals
+    from cellguard.methods.perturb.perturb import perturb as perturb
+    from cellguard.methods.rounding.rounding import round as round
+    from cellguard.methods.suppress.suppress import suppress as suppress
+    from cellguard.model.attacker import Attacker as Attacker
+    from cellguard.model.hierarchy import Hierarchy as Hierarchy
+    from cellguard.model.key import Key as Key
+    from cellguard.model.linked.publication import Part as Part
+    from cellguard.model.linked.publication import Publication as Publication
+    from cellguard.model.table import Table as Table
+    from cellguard.published.ranges import PublicRanges as PublicRanges
+    from cellguard.published.ranges import public_ranges as public_ranges
+    from cellguard.release.readers.read_release import read_release as read_release
+    from cellguard.release.release import Release as Release
+    from cellguard.release.release import Status as Status
+    from cellguard.rules import CellStatistics as CellStatistics
+    from cellguard.rules import Custom as Custom
+    from cellguard.rules import Dominance as Dominance
+    from cellguard.rules import Manual as Manual
+    from cellguard.rules import MinFrequency as MinFrequency
+    from cellguard.rules import PPercent as PPercent
+    from cellguard.rules import PriorPosterior as PriorPosterior
+    from cellguard.rules import Request as Request
+    from cellguard.rules import Zero as Zero
+    from cellguard.rules import apply_apriori as apply_apriori
+    from cellguard.tabulation import tabulate as tabulate
+    from cellguard.tabulation.publication import tabulate_publication as tabulate_publication
 
 
 def __getattr__(name: str) -> Any:

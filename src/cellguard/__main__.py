@@ -8,34 +8,34 @@ __all__ = ["console"]
 
 
 def console() -> None:
-    """Run the command line as a process of its own."""
-    from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, listen_for_interrupt, was_interrupted
+    """Run the command line as a separate process."""
+    from cellguard._interrupt import INTERRUPTED, listen_for_interrupt, report_interrupt, was_interrupted
 
     try:
         listen_for_interrupt()
         _guard_main_stdout()
-        from cellguard.cli import main  # takes a while: Ctrl-C may come here too
+        from cellguard.cli import main
 
         code = main()
     except BaseException as error:
         if not (isinstance(error, KeyboardInterrupt) or (was_interrupted() and not isinstance(error, SystemExit))):
             raise
-        code = exit_code_of_interrupt()
+        code = report_interrupt()
     if code == INTERRUPTED:
-        _exit_after_interrupt(code)
+        _terminate_process(code)
     sys.exit(code)
 
 
 def _guard_main_stdout() -> None:
-    """Let nobody but ourselves write to standard output.
+    """Keep libraries from writing to standard output.
 
-    A solver's library prints where it stumbles, whatever it is told: a line among JSON, with a number of the table.
+    A solver may print a failure even with output switched off: that puts a line with a value of the table among JSON.
     """
     import os
 
     try:
         own = os.dup(1)
-    except OSError:  # closed by whoever started us
+    except OSError:  # closed by the parent process
         return
     out = sys.stdout
     sys.stdout = os.fdopen(own, "w", buffering=1, encoding=out.encoding, errors=out.errors)
@@ -44,11 +44,11 @@ def _guard_main_stdout() -> None:
     os.close(nothing)
 
 
-def _exit_after_interrupt(code: int) -> None:
-    """End the process now, after what was registered for its end.
+def _terminate_process(code: int) -> None:
+    """End the process now, after running the registered exit functions.
 
     The interpreter remembers an interrupt that passed through ``exec``, and would end by the signal
-    although it was handled; threads that a library left behind could print their own complaints.
+    although it was handled; threads that a library left behind could print their own errors.
     """
     import atexit
     import os

@@ -5,18 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 
-__all__ = ["BEST_KEPT", "INTERRUPTED", "exit_code_of_interrupt", "listen_for_interrupt", "was_interrupted"]
+__all__ = ["BEST_KEPT", "INTERRUPTED", "listen_for_interrupt", "report_interrupt", "was_interrupted"]
 
 INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C ended: 128 and the number of the signal."""
+"""Exit code that shells expect of a program that Ctrl-C ended: 128 plus the number of the signal."""
 BEST_KEPT = "stopped by Ctrl-C: going on with the best release so far"
-"""What is said when a method had something to return."""
+"""Message when a method has a release to return."""
 _seen: list[int] = []
-"""The signals that came: a library may turn the interrupt into an error of its own."""
+"""Signals received: a library may turn the interrupt into an error of its own."""
 
 
 def listen_for_interrupt() -> None:
-    """Remember, from now on, that Ctrl-C was pressed; it still raises KeyboardInterrupt."""
+    """Record from now on that Ctrl-C was pressed; it still raises KeyboardInterrupt."""
     signal.signal(signal.SIGINT, _note_interrupt)
 
 
@@ -27,12 +27,12 @@ def _note_interrupt(number: int, frame: object) -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C was pressed since the process listens."""
+    """Return whether Ctrl-C was pressed since :func:`listen_for_interrupt`."""
     return bool(_seen)
 
 
-def exit_code_of_interrupt() -> int:
-    """Say in one line that Ctrl-C ended the work, and return the exit code."""
+def report_interrupt() -> int:
+    """Report in one line that Ctrl-C ended the work, and return the exit code."""
     sys.stderr.write("cellguard: stopped by Ctrl-C.\n")
     sys.stderr.flush()
     return INTERRUPTED

@@ -1,4 +1,4 @@
-"""The types of arrays, once: what is annotated anywhere in the package is one of these."""
+"""The types of arrays: every annotation in the package uses one of these."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 """Which cells."""
 Coordinates: TypeAlias = NDArray[np.int32]
-"""Cells by dimensions: places of codes in their hierarchies."""
+"""Cells by dimensions: indices of codes in their hierarchies."""
 ByteArray: TypeAlias = NDArray[np.int8]
 """Small marks of many cells: senses, requests."""

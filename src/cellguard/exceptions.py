@@ -13,7 +13,7 @@
     └── InternalError                    a fault of cellguard itself; please report it
 
 No message ever shows the value of a cell or of a record: say which cell (its labels), which
-relation, what is allowed, and end with a hint. A limit that was reached is a status of the
+relation, what is allowed, and end with a hint. Reaching a limit is a status of the
 release, not an exception.
 """
 
@@ -25,16 +25,27 @@ from pathlib import Path
 from types import TracebackType
 
 __all__ = [
-    "AdditivityError", "CellguardError", "FormatError", "InputError", "InternalError", "LevelError",
-    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "errors_of_missing", "place_of_exception",
-    "raise_error_of_missing", "raise_if_unknown",
+    "AdditivityError",
+    "CellguardError",
+    "FormatError",
+    "InputError",
+    "InternalError",
+    "LevelError",
+    "PublicationError",
+    "ReleaseError",
+    "UnknownCodeError",
+    "build_missing_errors",
+    "place_of_exception",
+    "raise_error_of_missing",
+    "raise_if_unknown",
+    "suggest_names",
 ]  # fmt: skip
 
 
 class CellguardError(Exception):
     """Base of every error of cellguard; ``hint`` is printed after the message.
 
-    ``internal`` is what helps to find the mistake and tells something of the values: only who asks for it sees it.
+    ``internal`` helps to find the mistake but may reveal something about the values: only users who request it see it.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, internal: str | None = None) -> None:
@@ -56,7 +67,7 @@ class FormatError(InputError):
 
     @classmethod
     def at(cls, path: object, line: int | None, message: str, *, hint: str | None = None) -> FormatError:
-        """Make the error that names the place: ``file:line: message``."""
+        """Return the error that names the place: ``file:line: message``."""
         place = str(path) if line is None else f"{path}:{line}"
         return cls(f"{place}: {message}", hint=hint)
 
@@ -65,7 +76,7 @@ class AdditivityError(InputError):
     """A relation of the table does not hold."""
 
     totals: tuple[tuple[str, ...], ...] = ()
-    """Codes of the totals that are not the sums of their parts, the worst first: for whoever knows their lines."""
+    """Codes of the totals that are not the sums of their parts, the worst first: for callers that know their lines."""
 
 
 class LevelError(InputError):
@@ -84,7 +95,7 @@ class PublicationError(InputError):
 
     @classmethod
     def of(cls, mistakes: Iterable[CellguardError]) -> CellguardError:
-        """Return one error for all mistakes: a single one is told as it is."""
+        """Return one error for all mistakes: a single one is returned unchanged."""
         found = [
             inner
             for one in mistakes
@@ -117,10 +128,10 @@ class InternalError(CellguardError):
         )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def suggest_names(name: str, known: Iterable[str]) -> str | None:
     """Return a hint with the known names nearest to ``name``, or None.
 
-    >>> did_you_mean("turnovr", ["turnover", "region"])
+    >>> suggest_names("turnovr", ["turnover", "region"])
     "did you mean 'turnover'?"
     """
     near = get_close_matches(name, list(known), n=3)
@@ -128,7 +139,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def raise_if_unknown(what: str, word: object, known: Iterable[str], kind: type[CellguardError] = InputError) -> None:
-    """Refuse a word that is not one of those there are; the hint has the nearest one, or all of them.
+    """Refuse a word that is not known; the hint gives the nearest known one, or all of them.
 
     >>> raise_if_unknown("norm", "l3", ["l1", "l2"])
     Traceback (most recent call last):
@@ -137,30 +148,30 @@ def raise_if_unknown(what: str, word: object, known: Iterable[str], kind: type[C
     """
     words = list(known)
     if word not in words:
-        near = next(filter(None, (did_you_mean(case, words) for case in (str(word), str(word).upper()))), None)
+        near = next(filter(None, (suggest_names(case, words) for case in (str(word), str(word).upper()))), None)
         raise kind(f"{what} {word!r} is not known.", hint=near or f"known are {', '.join(words)}.")
 
 
 def raise_error_of_missing(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
-    """Refuse the first name that is not there; the hint has the nearest one, or some of those that are.
+    """Refuse the first name that does not exist; the hint gives the nearest one, or some of those that do.
 
     >>> raise_error_of_missing("column", ["regoin"], ["region", "size"], place="firms.csv: ")
     Traceback (most recent call last):
     cellguard.exceptions.UnknownCodeError: firms.csv: there is no column 'regoin'.
     Hint: did you mean 'region'?
     """
-    for error in errors_of_missing(what, names, known, place=place):
+    for error in build_missing_errors(what, names, known, place=place):
         raise error
 
 
-def errors_of_missing(
+def build_missing_errors(
     what: str, names: Iterable[object], known: Collection[str], *, place: str = ""
 ) -> Iterator[UnknownCodeError]:
-    """Yield an error for each name that is not there, for who tells all of them at once."""
+    """Yield an error for each name that does not exist, for callers that report all of them at once."""
     for name in dict.fromkeys(names):
         if name not in known:
             some = f"known are {', '.join(list(known)[:12])}." if known else None
-            yield UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
+            yield UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=suggest_names(str(name), known) or some)
 
 
 def place_of_exception(error: BaseException) -> str:

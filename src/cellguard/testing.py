@@ -1,4 +1,4 @@
-"""Assertions for the tests of those who build on cellguard. They name cells, never their values.
+"""Assertions for the tests of packages that build on cellguard. They name cells, never their values.
 
 >>> import cellguard as cg
 >>> table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]])
@@ -12,26 +12,26 @@ from dataclasses import fields
 
 import numpy as np
 
-from cellguard.nouns.checks import additivity_residuals
-from cellguard.nouns.release import Release
-from cellguard.nouns.table import Table
+from cellguard.model.checks import compute_residuals_and_noise
+from cellguard.model.table import Table
+from cellguard.release.release import Release
 
 __all__ = ["assert_additive", "assert_releases_equal", "assert_safe", "assert_tables_equal"]
 
 
 def assert_additive(what: Table | Release) -> None:
-    """Assert that every relation holds, between the values of a table or the published ones of a release.
+    """Assert that every relation holds, between the values of a table or the published values of a release.
 
-    Relations of a release that name a cell without a published value are left out.
+    Relations of a release that contain a cell without a published value are left out.
     """
-    table, values = (what, what.values) if isinstance(what, Table) else (what.table, what.point_values())
+    table, values = (what, what.values) if isinstance(what, Table) else (what.table, what.get_point_values())
     T = table.relations
-    residual, allowed = additivity_residuals(T, table.rhs, np.nan_to_num(values))
+    residual, allowed = compute_residuals_and_noise(T, table.rhs, np.nan_to_num(values))
     complete = abs(T) @ np.isnan(values).astype(np.float64) == 0
     bad = complete & (np.abs(residual) > allowed)
     if bad.any():
         worst = int(np.argmax(np.where(bad, np.abs(residual) - allowed, -np.inf)))
-        raise AssertionError(f"{int(bad.sum())} relations do not hold; the worst is {table.relation_label(worst)}")
+        raise AssertionError(f"{int(bad.sum())} relations do not hold; the worst is {table.describe_relation(worst)}")
 
 
 def assert_safe(release: Release) -> None:
@@ -54,7 +54,7 @@ def assert_tables_equal(left: Table, right: Table) -> None:
     for field in fields(Table):
         a, b = getattr(left, field.name), getattr(right, field.name)
         if (isinstance(a, np.ndarray) or isinstance(b, np.ndarray)) and not np.array_equal(a, b):
-            raise AssertionError(f"{field.name} differs{_difference_for_assertion(left, a, b)}")
+            raise AssertionError(f"{field.name} differs{_describe_difference(left, a, b)}")
 
 
 def assert_releases_equal(left: Release, right: Release) -> None:
@@ -64,10 +64,10 @@ def assert_releases_equal(left: Release, right: Release) -> None:
     mine, other = left.columns(), right.columns()
     for name in mine:
         if not np.array_equal(mine[name], other[name], equal_nan=mine[name].dtype.kind == "f"):
-            raise AssertionError(f"{name} differs{_difference_for_assertion(left.table, mine[name], other[name])}")
+            raise AssertionError(f"{name} differs{_describe_difference(left.table, mine[name], other[name])}")
 
 
-def _difference_for_assertion(table: Table, a: object, b: object) -> str:
+def _describe_difference(table: Table, a: object, b: object) -> str:
     left, right = np.asarray(a), np.asarray(b)
     if left.shape != right.shape or left.shape != (table.n_cells,):
         return ""
