@@ -10,15 +10,29 @@ from typing import Any
 import numpy as np
 
 import cellguard as cg
-from cellguard._io.toml import toml_document
+from cellguard._io.toml import format_document
 
 __all__ = [
-    "REGIONS", "columns_of_records", "job_text", "renumbered", "rows_of", "sums_of_leaves", "table_with_margins",
-    "with_margins", "write_columns", "write_job",
+    "REGIONS",
+    "columns_of_records",
+    "convert_to_rows",
+    "format_job",
+    "key",
+    "renumbered",
+    "sums_of_leaves",
+    "table_with_margins",
+    "with_margins",
+    "write_columns",
+    "write_job",
 ]  # fmt: skip
 
 REGIONS = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
 """A tree of regions, as a job says it."""
+
+
+def key(number: int = 1) -> cg.Key:
+    """Return a key for a test that must be repeatable; everybody can compute it."""
+    return cg.Key.from_public_number(number)
 
 
 def with_margins(inner: Any) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
@@ -42,7 +56,7 @@ def table_with_margins(inner: Any, **fields: Any) -> cg.Table:
 
 def sums_of_leaves(table: cg.Table) -> np.ndarray:
     """Return which leaves each cell is the sum of: a row for each cell, a column for each leaf cell."""
-    sums = [h.matrix().toarray() for h in table.hierarchies]
+    sums = [h.build_matrix().toarray() for h in table.hierarchies]
     rows = []
     for cell in table.coordinates:
         row = np.ones(1)
@@ -78,7 +92,7 @@ def renumbered(table: cg.Table) -> np.ndarray:
     return np.where(who < 0, -1, first[number].reshape(who.shape))
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def convert_to_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file as dictionaries."""
     with path.open(newline="") as stream:
         return list(csv.DictReader(stream))
@@ -92,14 +106,13 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def job_text(*dimensions: str, **sections: Any) -> str:
+def format_job(*dimensions: str, **sections: Any) -> str:
     """Return a job: its sections, and dimensions without a tree by their names alone.
 
     Where nothing else is said it is about the turnover of firms, p% rule, out into a folder of its own.
     """
     usual = {
         "name": "small",
-        "seed": 1,
         "data": {"file": "firms.csv", "value": "turnover"},
         "dimensions": {},
         "rules": [{"rule": "p_percent", "p": 10}],
@@ -107,11 +120,11 @@ def job_text(*dimensions: str, **sections: Any) -> str:
     }
     job = usual | sections
     job["dimensions"] = job["dimensions"] | {name: {} for name in dimensions}
-    return toml_document(job, nested=("dimensions",))
+    return format_document(job, nested=("dimensions",))
 
 
 def write_job(folder: Path, *dimensions: str, **sections: Any) -> Path:
-    """Write a job (see :func:`job_text`) and return its path."""
+    """Write a job (see :func:`format_job`) and return its path."""
     path = folder / "job.toml"
-    path.write_text(job_text(*dimensions, **sections))
+    path.write_text(format_job(*dimensions, **sections))
     return path

@@ -27,13 +27,17 @@ from typing import Any
 import numpy as np
 
 import cellguard as cg
-from adversary import informed, optima
-from adversary.checker import Violation, judge
+from adversary import counts, informed, optima
+from adversary.cases import Case
+from adversary.checker import Violation, attackers, judge, read_intervals
 from adversary.commands import command
+from adversary.defaults import protect_with_defaults
 from adversary.doors import doors, told
-from adversary.generator import Case, case
+from adversary.generator import case
 from adversary.options import LIMIT_S, VERBS, draw
-from adversary.respondents import respondents
+from adversary.order import find_order
+from adversary.reruns import list_defaults, rerun_defaults
+from adversary.respondents import list_respondents
 from adversary.written import read
 
 SLOW_S = 4 * LIMIT_S + 10
@@ -53,10 +57,10 @@ class Outcome:
         return json.dumps({"case": self.number, "figures": self.figures, "found": self.found})
 
 
-def run_case(seed: int, number: int, methods: Iterable[str] | None = None) -> Outcome:
+def run_case(seed: int, number: int, methods: Iterable[str] | None = None, *, edition: int = 2) -> Outcome:
     """Protect one table by two of some methods, another two for the next number, and judge what is published."""
     out = Outcome(number)
-    made = case(seed, number)
+    made = case(seed, number, edition=edition)
     names = list(methods or VERBS)
     k = len(names)
     chosen = {names[number % k], names[(number + 1 + number // k % max(1, k - 1)) % k]}
@@ -99,7 +103,8 @@ def trial(
     figures[f"{method}: {release.status}"] += 1
     if not release.published:
         figures[f"{method}: nothing"] += 1
-        yield from optima.nothing(release, options, figures)
+        if made.whole is None:
+            yield from optima.nothing(made.table, release, options, figures)
         return
     path = folder / "release.csv"
     try:
@@ -109,18 +114,42 @@ def trial(
         return
     figures[f"{method}: releases"] += 1
     figures["releases"] += 1
-    file = read(path, made.table)
-    found = list(judge(made.table, release, file, options, respondents(made)))
-    yield from found
+    yield from _judge_file(made, release, options, path, figures)
     yield from _audits(release, path, figures)
     if rng.random() < 0.05 and took < LIMIT_S / 2:
         yield from _again(made, method, options, path)
-    yield from optima.honest(release, options, rng, figures)
-    yield from informed.attacks(made, release, file, options, figures)
+    yield from _judge_more(made, release, options, path, rng, figures)
+
+
+def _judge_file(
+    made: Case, release: Any, options: dict[str, Any], path: Path, figures: Counter[str]
+) -> Iterable[Violation]:
+    """Judge a written file against everybody that the table names, and every contributor."""
+    file, people = read(path, made.table), list_respondents(made)
+    figures["whole measures: releases"] += made.whole_measures is not None
+    yield from judge(made.table, release, file, options, people, made.whole, made.whole_measures)
+    intervals, _ = read_intervals(made.table, release, file, options)
+    everybody = (*attackers(made.table), *people)
+    figures["contributors"] += len(people)
+    yield from counts.count_numbers(made, intervals, everybody, figures, release.method)
+    yield from find_order(made, path)
+
+
+def _judge_more(
+    made: Case, release: Any, options: dict[str, Any], path: Path, rng: np.random.Generator, figures: Counter[str]
+) -> Iterable[Violation]:
+    """Judge statuses, formulas, damaged files, reruns and the command line; the costly ones now and then."""
+    if made.whole is None:  # the programs there know nothing of whole numbers beside others
+        yield from optima.honest(made.table, release, options, rng, figures)
+    yield from informed.attacks(made, release, read(path, made.table), options, figures)
     if rng.random() < 0.3:
         yield from doors(made, release, path, rng, figures)
     if rng.random() < 0.05 and made.table.sensitive.any():
-        yield from command(made, method, options, folder, figures)
+        yield from command(made, release.method, options, path.parent, figures)
+    if rng.random() < 0.02:
+        rerun_defaults(made, release.method, options, figures)
+    if rng.random() < 0.03 and made.records:
+        yield from protect_with_defaults(made, path.parent, rng, figures)
 
 
 def _to_protect(table: cg.Table) -> bool:
@@ -169,6 +198,7 @@ def read_options(release: Any) -> dict[str, Any]:
         # cells that must stay are known to: any distance will do for them
         fixed = release.table.fixed
         distance = np.where(fixed, 1.0, release.distance)
+        out["between"] = bool(release.options.get("between"))
         out |= {"distance": distance} if release.base is None else {"base": np.where(fixed, 1.0, release.base)}
     return out
 
@@ -256,7 +286,7 @@ def main() -> int:
         print(f"{figures[name]:10.6g}  {name}")  # noqa: T201
     for f in found[:200]:
         print(f"case {f['case']} {f['method']} {f['options']}\n    {f['kind']}: {f['text']}\n    ({f['what']})")  # noqa: T201
-    patterns = informed.verdict(figures)
+    patterns = [*informed.verdict(figures), *list_defaults(figures)]
     for text in patterns:
         print(text)  # noqa: T201
     print(f"{len(found) + len(patterns)} violations in {figures['tables']} tables")  # noqa: T201

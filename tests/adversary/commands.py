@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import cellguard as cg
+from adversary.cases import Case
 from adversary.checker import Violation, judge
-from adversary.generator import Case
 from adversary.written import read
 from cellguard.cli import main
 

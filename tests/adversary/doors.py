@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 import cellguard as cg
+from adversary.cases import Case
 from adversary.checker import Violation
-from adversary.generator import Case
+from adversary.written import find_cells
 
 Row = dict[str, str]
 
@@ -24,7 +25,7 @@ def doors(made: Case, release: Any, path: Path, rng: np.random.Generator, figure
         return
     for name, change, options in _damages(made, release, rng):
         other = path.with_name("damaged.csv")
-        if not _rewrite(path, other, change):
+        if not _rewrite(made.table, path, other, change):
             continue
         figures["files of others"] += 1
         problem = accepted(made.table, other, options)
@@ -58,10 +59,11 @@ def told(table: cg.Table, text: str) -> str:
     return ""
 
 
-def _rewrite(path: Path, other: Path, change: Callable[[int, Row], Row]) -> bool:
+def _rewrite(table: cg.Table, path: Path, other: Path, change: Callable[[int, Row], Row]) -> bool:
+    """Write a file with changed rows, each by its cell; say whether there is a difference."""
     with path.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    new = [change(i, dict(row)) for i, row in enumerate(rows)]
+    new = [change(i, dict(row)) for i, row in zip(find_cells(table, rows), rows, strict=True)]
     if new == rows:
         return False
     with other.open("w", newline="", encoding="utf-8") as stream:

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import cellguard as cg
 from adversary.checker import attackers, least_movement, multiples, protected, relations_of, rounded_interval, too_close
-from adversary.meaning import asked
+from adversary.meaning import find_published, find_units, list_needs
 from adversary.programs import echelon, exact
 
 MANY = 600
@@ -24,16 +24,21 @@ SENSES = 4
 # ---------------------------------------------------------------------- roundings
 
 
-def roundings(table: cg.Table, base: Any, step: int) -> list[list[Fraction]] | None:
-    """Return all additive tables of multiples nearer than step x base; None when they are too many."""
+def roundings(table: cg.Table, base: Any, step: int, stated: cg.Table | None = None) -> list[list[Fraction]] | None:
+    """Return all additive tables of multiples nearer than step x base; None when they are too many.
+
+    Multiples lie inside the bounds that were `stated`; that a cell is not empty does not keep it from being rounded to 0.
+    """
+    stated = table if stated is None else stated
     n = table.n_cells
     bases = [exact(b) for b in np.broadcast_to(base, n)]
     truth = [exact(a) for a in table.values]
+    fixed = find_published(table)
     # outside what everybody knows only where there is no multiple inside
     choices = [
         [truth[i]]
-        if table.fixed[i]
-        else multiples(table, i, bases[i], step, inside=True) or multiples(table, i, bases[i], step, inside=False)
+        if fixed[i]
+        else multiples(stated, i, bases[i], step, inside=True) or multiples(stated, i, bases[i], step, inside=False)
         for i in range(n)
     ]
     basic = echelon([dict(row) for row in relations_of(table)], avoid=-1)
@@ -61,17 +66,17 @@ def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int,
     if not keep and any(values[i] == exact(table.values[i]) for i in protected(table)):
         return False
     intervals = [
-        (v, v) if fixed else rounded_interval(table, v, b, step)
-        for v, b, fixed in zip(values, bases, table.fixed, strict=True)
+        (v, v) if fixed else rounded_interval(unit, v, b, step)
+        for v, b, fixed, unit in zip(values, bases, find_published(table), find_units(table), strict=True)
     ]
     return not any(v for who in attackers(table) for v in too_close(table, intervals, who, "", missing=0))
 
 
 def cheaper_roundings(
-    table: cg.Table, base: Any, step: int, weights: np.ndarray, cost: float, *, keep: bool
+    table: cg.Table, stated: cg.Table, base: Any, step: int, weights: np.ndarray, cost: float, *, keep: bool
 ) -> Iterator[float]:
     """Yield the cost of safe roundings below a cost; where nothing moves it is the truth, and not safe."""
-    for values in roundings(table, base, step) or ():
+    for values in roundings(table, base, step, stated) or ():
         here = float(sum(w * abs(float(v) - a) for w, v, a in zip(weights, values, table.values, strict=True)))
         if 0 < here < cost and safe_rounding(table, values, base, step, keep=keep):
             yield here
@@ -88,7 +93,7 @@ def least_adjustment(table: cg.Table, weights: np.ndarray | None, unit: float) -
     """
     need: dict[int, tuple[float, float]] = {}
     for who in attackers(table):
-        for one in asked(table, who):
+        for one in list_needs(table, who):
             down, up = (float(least_movement(table, one, up=u)) for u in (False, True))
             before = need.get(one.cell, (0.0, 0.0))
             need[one.cell] = (max(before[0], down), max(before[1], up))
@@ -106,7 +111,8 @@ def _adjustment(
     """Movements up and down as columns, in units; whole numbers of them where there is a grid."""
     n, a = table.n_cells, table.values
     high, low = np.maximum(table.ub - a, 0), np.maximum(a - table.lb, 0)
-    high, low = np.where(table.fixed, 0, high), np.where(table.fixed, 0, low)
+    fixed = find_published(table)
+    high, low = np.where(fixed, 0, high), np.where(fixed, 0, low)
     least = np.zeros(2 * n)
     for cell, (down_level, up_level) in need.items():
         (high if not up[cell] else low)[cell] = 0

@@ -14,8 +14,8 @@ from math import gcd, inf, sqrt
 from typing import Any
 
 from adversary import counts
+from adversary.cases import Case
 from adversary.checker import Violation
-from adversary.generator import Case
 from adversary.programs import exact
 from adversary.written import Written
 

@@ -44,7 +44,7 @@ def published(counts: np.ndarray, method: str, seed: int) -> tuple[tuple[Any, ..
     """Return what a method publishes of some counts; None if nothing."""
     verb = getattr(cg, method)
     try:
-        release = verb(table_of(counts), seed=seed, time_limit_s=5.0, **OPTIONS[method])
+        release = verb(table_of(counts), key=cg.Key.from_public_number(seed), time_limit_s=5.0, **OPTIONS[method])
     except cg.CellguardError:
         return None
     if not release.published:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import cellguard as cg
-from adversary.generator import Case
-from adversary.meaning import asked
+from adversary.cases import Case
+from adversary.meaning import list_needs
 
 Rng = np.random.Generator
 LIMIT_S = 5.0
@@ -18,8 +18,9 @@ LIMIT_S = 5.0
 VERBS: dict[str, Callable[..., cg.Release]] = {
     "suppress": cg.suppress, "intervals": cg.intervals, "round": cg.round, "perturb": cg.perturb, "adjust": cg.adjust,
 }  # fmt: skip
-LEFT_OUT = {"table", "progress", "threads"}
-"""Parameters that decide nothing about what is published."""
+LEFT_OUT = {"table", "progress", "threads", "keeper", "insiders", "accept", "earlier", "derived", "areas"}
+"""Parameters that decide nothing about what is published; who is considered, and what was published before, which have
+tests of their own (unit/methods/test_partial.py, unit/history); and areas, whose distances the judge does not read."""
 
 
 def _one(rng: Rng, *options: Any) -> Any:
@@ -67,7 +68,7 @@ def _base(rng: Rng, case: Case) -> Any:
     """Return a base that is large enough for the levels, or nearly so; for some tables one per cell."""
     table = case.table
     whole = bool((table.values == np.rint(table.values)).all())
-    needs = (need for who in table.attackers for need in asked(table, who))
+    needs = (need for who in table.attackers for need in list_needs(table, who))
     need = max((float(max(n.lower + n.upper, n.width)) for n in needs), default=0.0)
     base = float(_one(rng, 3, 5, 10))
     if need and rng.random() < 0.8:
@@ -84,7 +85,7 @@ def _base(rng: Rng, case: Case) -> Any:
 
 
 def _round(rng: Rng, case: Case) -> dict[str, Any]:
-    out: dict[str, Any] = {"base": _base(rng, case), "time_limit_s": LIMIT_S, "seed": 0}
+    out: dict[str, Any] = {"base": _base(rng, case), "time_limit_s": LIMIT_S}
     for name, share, values in (
         ("step", 0.3, (1, 2, 3)), ("keep_multiples", 0.3, (True,)), ("max_step", 0.2, (1, 2)), ("gap", 0.2, (0.05,)),
         ("method", 0.2, ("exact", "areas")), ("weights", 0.3, ("unit", "inverse", "table")),
@@ -137,15 +138,37 @@ def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
         out["keep"] = [_one(rng, "total", case.table.dimensions[0], int(rng.integers(case.table.n_cells)))]
     if rng.random() < 0.2:
         out["gap"] = 1e-2
+    if out["senses"] == "key" and rng.random() < 0.2:
+        out["max_change"] = _one(rng, 0.1, 1.0)
     return out
 
 
 _DRAW = {"suppress": _suppress, "intervals": _intervals, "round": _round, "perturb": _perturb, "adjust": _adjust}
 
 
+def is_randomised(method: str, options: Mapping[str, Any]) -> bool:
+    """Say whether a method with these options promises protection by a secret choice."""
+    if method == "suppress":
+        return options.get("resist") == "matching"
+    if method == "round":
+        return options.get("objective") in ("unbiased", "coins")
+    if method == "intervals":
+        return options.get("position", "classes") != "narrowest"
+    if method == "perturb":
+        return options.get("draw", "random") != "nearest"
+    return options.get("senses", "key") == "key" or options.get("surplus") != 0
+
+
 def draw(method: str, rng: Rng, case: Case) -> dict[str, Any]:
-    """Return options of a verb, its seed included."""
-    out = {**_DRAW[method](rng, case), "seed": int(rng.integers(1, 2**31))}
+    """Return options of a verb, its key included."""
+    number = int(rng.integers(1, 2**31))
+    out = {**_DRAW[method](rng, case), "key": cg.Key.from_public_number(number)}
+    if method == "adjust" and out["norm"] in ("l1", "linf") and rng.random() < 0.15:
+        out["solver"] = "simplex"
+    if method == "perturb" and "base" in out and "given" not in out and number % 11 == 0:
+        out["between"] = True
+    if not is_randomised(method, out):  # a seed that steers the search only
+        out["seed"] = number
     known = inspect.signature(VERBS[method]).parameters
     return {name: value for name, value in out.items() if name in known}
 

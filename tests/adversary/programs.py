@@ -8,7 +8,7 @@ prove it exactly; where they do not, a simplex in fractions decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -25,10 +25,31 @@ FAR = 1e7
 MISSING = 2e-6
 """Share of a level that may be missing: the millionth of the manual, and what a float program leaves."""
 
+MANY_TABLES = 8
+"""Tables that are remembered."""
+MANY_STEPS = 1000
+"""Whole numbers from which on a fraction more or less does not matter."""
+
 
 def exact(number: Any) -> Fraction:
     """Return a float as it is printed."""
     return Fraction(repr(float(number)))
+
+
+_MEMOS: dict[int, tuple[Any, dict[str, Any]]] = {}
+"""Of the last few tables: what was computed once for all their attackers."""
+
+
+def remember(table: Any, name: str, compute: Callable[[], Any]) -> Any:
+    """Return something that follows from a table alone, computed once."""
+    kept = _MEMOS.get(id(table))
+    if kept is None or kept[0] is not table:
+        if len(_MEMOS) >= MANY_TABLES:
+            _MEMOS.clear()
+        kept = _MEMOS[id(table)] = (table, {})
+    if name not in kept[1]:
+        kept[1][name] = compute()
+    return kept[1][name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +59,8 @@ class Possible:
     rows: Sequence[Mapping[int, Fraction]]
     down: Sequence[Number]
     up: Sequence[Number]
-    whole: bool = False
+    whole: Sequence[bool] | bool = False
+    """Which cells are whole numbers; one word for all of them."""
     _cache: dict[str, Any] = field(default_factory=dict)
 
     def free(self) -> list[int]:
@@ -61,6 +83,13 @@ class Possible:
             self._cache["matrix"] = csr_array(coo_array((c, (i, j)), shape=(len(kept), len(place))))
         return self._cache["matrix"]
 
+    def counted(self) -> np.ndarray:
+        """Which of the free cells are whole numbers."""
+        if "counted" not in self._cache:
+            every = np.broadcast_to(np.asarray(self.whole, bool), len(self.down))
+            self._cache["counted"] = every[self.free()]
+        return self._cache["counted"]
+
     def place(self) -> dict[int, int]:
         """Column of each free cell."""
         if "place" not in self._cache:
@@ -75,6 +104,13 @@ class Possible:
                 [far if (b := getattr(self, name)[j]) is None else float(b) for j in self.free()]
             )
         return self._cache[name]
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of all cells' movements as floats."""
+        if "limits" not in self._cache:
+            low = np.array([-np.inf if b is None else float(b) for b in self.down])
+            self._cache["limits"] = low, np.array([np.inf if b is None else float(b) for b in self.up])
+        return self._cache["limits"]
 
     def solver(self) -> Any:
         """Return a solver that holds the relations; limits and cost are set for each question."""
@@ -112,6 +148,8 @@ class Reach:
     """Of the distance asked for; 1 is enough."""
     proven: Fraction | None = None
     """Where it falls short: what it cannot exceed, proven by fractions."""
+    movement: np.ndarray | None = None
+    """Where it gets there: how all free cells move, which proves it."""
 
 
 def reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach:
@@ -127,10 +165,12 @@ def reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach
         return Reach(0.0, Fraction(0))
     share, z, multipliers = _float_program(possible, cell, sign, float(distance), float(limit))
     if share < 1 - MISSING / 4:
+        if possible.counted()[possible.place()[cell]] and distance < MANY_STEPS:  # fewer whole numbers than fractions
+            return _whole_reach(possible, cell, sign, distance)
         return _proven_short(possible, cell, sign, distance, share, multipliers)
-    if possible.whole and not _is_whole(z * float(distance)):
+    if not _is_whole(z[possible.counted()] * float(distance)):
         return _whole_reach(possible, cell, sign, distance)
-    return Reach(min(share, 1.0))
+    return Reach(min(share, 1.0), movement=z * float(distance))
 
 
 def _float_program(
@@ -297,14 +337,18 @@ def _whole_reach(possible: Possible, cell: int, sign: int, distance: Fraction) -
     far = 1000 * float(distance) + 1000
     down = np.array([-far if (d := possible.down[j]) is None else max(-far, float(d)) for j in free])
     up = np.array([far if (u := possible.up[j]) is None else min(far, float(u)) for j in free])
-    down, up = np.ceil(down - 1e-9), np.floor(up + 1e-9)
+    counted = possible.counted()
+    down = np.where(counted, np.ceil(down - 1e-9), down)
+    up = np.where(counted, np.floor(up + 1e-9), up)
     cost = np.zeros(len(free))
     cost[at] = -sign  # no cap: in whole numbers a cell may jump over the distance
     T = possible.matrix()
     zero = np.zeros(T.shape[0])
     rows = [LinearConstraint(T, zero, zero)] if T.shape[0] else []
-    found = milp(cost, integrality=np.ones(len(free)), bounds=Bounds(down, up), constraints=rows)
+    found = milp(cost, integrality=counted.astype(int), bounds=Bounds(down, up), constraints=rows)
     if found.x is None:
         return Reach(0.0, Fraction(0))
-    moved = int(np.rint(sign * found.x[at]))
-    return Reach(min(1.0, moved / float(distance)), None if moved >= distance else Fraction(moved))
+    moved = int(np.rint(sign * found.x[at])) if counted[at] else Fraction(float(sign * found.x[at]))
+    if moved >= distance * (1 - Fraction(MISSING) / 4):
+        return Reach(1.0, movement=found.x)
+    return Reach(float(moved / distance), Fraction(moved))

@@ -1,5 +1,6 @@
 """The judge is judged: its programs agree with each other, and it sees what is wrong on purpose."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
@@ -8,13 +9,15 @@ import pytest
 from scipy.optimize import linprog
 
 import cellguard as cg
-from adversary import counts
+from adversary import counts, optima
 from adversary.campaign import run_case
+from adversary.cases import Case
 from adversary.checker import judge
-from adversary.generator import VALUES, Case, case
-from adversary.meaning import asked
+from adversary.generator import VALUES, case
+from adversary.meaning import list_needs
 from adversary.options import LEFT_OUT, VERBS, draw
 from adversary.programs import Possible, exact_reach, reach
+from adversary.widths import least_width
 from adversary.written import read
 
 # ---------------------------------------------------------------------- programs
@@ -79,14 +82,17 @@ def test_what_is_asked_where_no_level_says():
     count = cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], integer=True)
     magnitude = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0])
     zero = cg.Table.from_equations([0, 70, 70], [[2, 0, 1]], sensitive=[0])
-    assert [asked(t, t.attackers[0])[0].width for t in (count, magnitude, zero)] == [2, 2, 7]
+    assert [list_needs(t, t.attackers[0])[0].width for t in (count, magnitude, zero)] == [2, 2, 7]
 
 
 def test_levels_of_counts_are_whole_and_end_where_knowledge_ends():
-    table = cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1.2, upper=0.3, integer=True)
-    (need,) = asked(table, table.attackers[0])
+    table = cg.Table.from_equations([3, 5, 8], [[2, 0, 1]], sensitive=[0], lower=1.2, upper=0.3, integer=True)
+    (need,) = list_needs(table, table.attackers[0])
     assert (need.lower, need.upper) == (2, 1)
-    (need,) = asked(table, cg.Attacker(name="who", cells=[0], lb=[1], ub=[2]))
+    table = cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1.2, upper=0.3, integer=True)
+    (need,) = list_needs(table, table.attackers[0])
+    assert (need.lower, need.upper) == (1, 1)  # a count that is withheld is not 0
+    (need,) = list_needs(table, cg.Attacker(name="who", cells=[0], lb=[1], ub=[2]))
     assert (need.lower, need.upper, need.width) == (1, 0, 1)
 
 
@@ -165,7 +171,7 @@ def test_every_option_of_every_verb_is_drawn():
 
 
 def test_all_kinds_of_tables_come_up():
-    seen = {word for number in range(150) for word in case(5, number).what}
+    seen = {word for number in range(300) for word in case(5, number).what}
     assert seen >= {
         *VALUES,
         "crossed",
@@ -177,12 +183,38 @@ def test_all_kinds_of_tables_come_up():
         "records",
         "frequency",
         "insiders",
+        "counted",
+        "added up",
+        "employees",
+        "shadow",
+        "indicators",
+        "threshold",
+        "zeros known",
+        "zeros sensitive",
+        "zeros not known",
     }
     assert seen >= {"percent", "sliding", "zero", "one-sided", "fixed", "integer", "infinite", "better", "own levels"}
 
 
 def test_a_level_that_is_missed_by_a_hair_may_be_called_infeasible():
     """A respondent leaves a total 2e-6 short of its level: refusing is honest, and publishing is no violation."""
-    outcome = run_case(907459332, 30, ("suppress", "intervals"))
+    outcome = run_case(907459332, 30, ("suppress", "intervals"), edition=1)
     assert outcome.figures["suppress: infeasible checked"] == 1
     assert outcome.found == []
+
+
+def test_a_bound_of_whole_intervals_above_the_optimum_is_noticed():
+    """The program is in whole numbers: over real ones the least width of counts is smaller, and no bound could be held to it."""
+    table = cg.Table.from_leaves(
+        {"r": ["a", "b"], "c": ["x", "y"]}, [[7, 9], [4, 12]], sensitive=[4, 8], lower=2, upper=3, integer=True
+    )
+    release = cg.intervals(table, position="narrowest", seed=1)
+    least = least_width(release.table)
+    assert least is not None
+    assert release.bound <= least + 1e-6
+    assert least <= release.objective + 1e-6
+    figures = Counter()
+    assert list(optima.honest(table, release, {}, np.random.default_rng(1), figures)) == []
+    assert figures["intervals: full program in whole numbers"] == 1
+    wrong = replace(release, bound=least + 2, objective=least + 2)
+    assert [v.kind for v in optima.honest(table, wrong, {}, np.random.default_rng(1), figures)] == ["bound"]

@@ -9,7 +9,8 @@ import pytest
 
 import cellguard as cg
 from adversary.widths import least_width
-from cellguard.nouns.release import Status
+from builders import key
+from cellguard.release.release import Status
 
 
 def table(seed: int) -> cg.Table:
@@ -39,7 +40,7 @@ def test_the_bound_of_sliding_levels_is_one(seed):
     given = table(seed)
     best = least_width(given)
     for position in ("narrowest", "classes"):
-        release = cg.intervals(given, position=position, seed=1)
+        release = cg.intervals(given, position=position, key=key(1))
         if release.status is Status.INFEASIBLE:
             assert best is None
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -37,19 +38,25 @@ def number(word: str) -> Fraction | None:
     return Fraction(Decimal(word))
 
 
+def find_cells(table: cg.Table, rows: Sequence[Mapping[str, str]]) -> list[int]:
+    """Return the cell of each row of a file, by its codes; a file may be in another order than the table."""
+    names = list(table.dimensions) or ["cell"]
+    codes = table.cell_codes()
+    place = {tuple(codes[n][i] for n in names): i for i in range(table.n_cells)}
+    found = [place.get(tuple(row[n] for n in names)) for row in rows]
+    for r, cell in enumerate(found):
+        if cell is None or cell in found[:r]:
+            raise UnreadableError(f"row {r + 2}: no cell of the table, or one that was there before")
+    return found  # type: ignore[return-value]
+
+
 def read(path: Path, table: cg.Table) -> Written:
     """Read a file that ``release.save`` wrote."""
     with path.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     names = list(table.dimensions) or ["cell"]
-    codes = table.cell_codes()
-    place = {tuple(codes[n][i] for n in names): i for i in range(table.n_cells)}
-    order: list[int | None] = [None] * table.n_cells
-    for r, row in enumerate(rows):
-        cell = place.get(tuple(row[n] for n in names))
-        if cell is None or order[cell] is not None:
-            raise UnreadableError(f"row {r + 2}: no cell of the table, or one that was there before")
-        order[cell] = r
-    if None in order:
+    order = {cell: r for r, cell in enumerate(find_cells(table, rows))}
+    if len(order) < table.n_cells:
         raise UnreadableError("a cell is missing")
-    return Written({name: [rows[r][name] or "" for r in order] for name in rows[0] if name not in names})  # type: ignore[index]
+    columns = [name for name in rows[0] if name not in names]
+    return Written({name: [rows[order[i]][name] or "" for i in range(table.n_cells)] for name in columns})

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import key
 from cellguard.methods.method import Method
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.release import Release, Rounding
+from cellguard.release.release import Release, Rounding
 
 RNG = np.random.default_rng
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
@@ -21,8 +22,9 @@ QUICK = {"rounds": 5, "norm": "l1"}
 
 def protect(method: Method, table: cg.Table, **limits: Any) -> Release:
     """Return what the method makes of a table, with the options that follow from it."""
-    options = {name: value for name, value in QUICK.items() if method.option(name) is not None}
-    return method.verb(table, **method.filled(options, table), **{"time_limit_s": 20.0, "seed": 4, **limits})
+    options = {name: value for name, value in QUICK.items() if method.get_option(name) is not None}
+    secret = {"key": key(4)} if method.takes_key else {}
+    return method.verb(table, **method.fill_options(options, table), **{"time_limit_s": 20.0, **secret, **limits})
 
 
 def read_again(release: Release, path: Path) -> Release:

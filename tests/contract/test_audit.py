@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import cellguard as cg
-from cellguard.nouns.release import Adjustment
+from cellguard.release.release import Adjustment
 from contract.kinds import EVERY_METHOD, protect, read_again
 
 

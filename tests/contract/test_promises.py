@@ -9,8 +9,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.levels import required_levels
-from cellguard.nouns.release import Intervals, Release
+from cellguard.model.levels import compute_required_levels
+from cellguard.release.release import Intervals, Release
 from cellguard.testing import assert_additive
 from contract.kinds import EVERY_METHOD, LEVELS, STRANGE, TABLES, grid, protect, read_again
 
@@ -35,7 +35,7 @@ def promises_are_kept(method, table: cg.Table, path) -> bool:
         assert cg.audit(release, exact=True).safe
     again = cg.audit(read_again(release, path))
     assert again.safe
-    assert again.checked == found.checked >= len(required_levels(table).cells) > 0
+    assert again.checked == found.checked >= len(compute_required_levels(table).cells) > 0
     the_truth_is_inside(release)
     never_the_truth(release)
     if not isinstance(release, Intervals):
@@ -51,7 +51,7 @@ def the_truth_is_inside(release: Release) -> None:
 
 
 def never_the_truth(release: Release) -> None:
-    table, point = release.table, release.point_values()
+    table, point = release.table, release.get_point_values()
     told = table.sensitive & np.isfinite(point)
     if isinstance(release, Intervals):
         lo, hi = release.published_bounds()
@@ -60,7 +60,7 @@ def never_the_truth(release: Release) -> None:
         a = table.values[told]
         assert (np.abs(point[told] - a) > 1e-9 * np.maximum(1.0, np.abs(a))).all()
         shown, near = np.isfinite(point), 1e-9 * np.maximum(1.0, np.abs(table.values))
-        assert (point >= table.lb - near)[shown].all()
+        assert (point >= table.given_lb - near)[shown].all()
         assert (point <= table.ub + near)[shown].all()
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cellguard._io import files
 from cellguard.cli import main
 from cellguard.exceptions import CellguardError, FormatError, InputError
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
 spec = importlib.util.spec_from_file_location("jj_corpus", Path(__file__).with_name("jj_corpus.py"))
 corpus = importlib.util.module_from_spec(spec)

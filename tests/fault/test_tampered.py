@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellguard.cli import main
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
 SECRET = "7391"  # in every value, and in no other number
 CELLS = b"""region,sex,value,status,lower,upper

@@ -11,19 +11,19 @@ import sys
 import time
 from pathlib import Path
 
-from cellguard.experiments import Settings, experiment, reproduce
+from cellguard.papers import Settings, get_experiment, reproduce
 
 SETTINGS = Settings(instances=("16",), replications=25)
 
 
 def work(folder: Path) -> None:
     """Run the experiment in this process."""
-    reproduce(experiment("minami2019-tables2to5"), SETTINGS, folder)
+    reproduce(get_experiment("minami2019-tables2to5"), SETTINGS, folder)
 
 
 def figures(folder: Path) -> list[dict[str, object]]:
     """Return everything that does not depend on the clock."""
-    report = reproduce(experiment("minami2019-tables2to5"), SETTINGS, folder)
+    report = reproduce(get_experiment("minami2019-tables2to5"), SETTINGS, folder)
     return [row for row in report.rows if not row["what"].startswith("cpu_s")]
 
 

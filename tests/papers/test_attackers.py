@@ -2,8 +2,8 @@
 
 import pytest
 
-from cellguard.check.audit import audit
-from cellguard.data.examples import minami2019_figure2, minami2019_table1, salazar2004_figure2
+from cellguard.auditing.audit import audit
+from cellguard.datasets.examples import minami2019_figure2, minami2019_table1, salazar2004_figure2
 
 
 # rounded to 20 with base 5, of whole numbers 16 to 24 are possible: a cell moves by less than its base

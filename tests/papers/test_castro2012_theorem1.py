@@ -82,6 +82,51 @@ def test_statements_2_and_4_piecewise_linear_for_l1(seed, errors):
     assert straight["l2"] < 0.1
 
 
+def one_sided_slopes(problem: Problem15, side: str, cell: int) -> tuple[float, float]:
+    """Return the slopes of the distance to the left and to the right in one bound."""
+    step = np.zeros(problem.n)
+    step[cell] = 1e-4 * abs(getattr(problem, {"e_l": "lower", "e_u": "upper"}[side])[cell])
+    there = problem.distance()
+    left = (there - problem.distance(**{side: -step})) / step[cell]
+    return left, (problem.distance(**{side: step}) - there) / step[cell]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equation_18_has_the_opposite_signs_of_those_printed(seed, norm):
+    """(18) prints -mu for lower and +mu for upper bounds, multipliers being nonnegative.
+
+    Raising a lower bound leaves fewer tables, so the least distance grows by mu_l; raising an upper bound leaves more,
+    so it falls by mu_u. For L1 a multiplier lies between the slopes on both sides, which are the same in most places.
+    """
+    problem = Problem15(seed, norm)
+    kind = {"absolute" if norm == "l1" else "square": problem.weights}
+
+    def solve():
+        return problem.adjuster.solve(Target(problem.lower, problem.upper, Distance.of(problem.n, **kind)))
+
+    z = solve().z
+    rise = [i for i in np.argsort(-z).tolist() if not problem.levels[i] and z[i] > 1e-6]
+    for cell in rise[:3]:  # upper bounds that bind, where they leave a table
+        before = problem.upper.copy()
+        problem.upper[cell] = 0.7 * z[cell]
+        if not solve().feasible:
+            problem.upper = before
+    found = solve()
+    assert found.proven
+    tested = 0
+    for side, sign, multipliers in (("e_l", 1.0, found.lower), ("e_u", -1.0, found.upper)):
+        binding = np.flatnonzero(multipliers > 1e-3 * max(found.lower.max(), found.upper.max()))
+        assert len(binding), side
+        for cell in binding[:4].tolist():
+            slopes = sorted(sign * slope for slope in one_sided_slopes(problem, side, cell))
+            slack = 2e-3 * multipliers[cell] + 1e-9
+            assert slopes[0] - slack <= multipliers[cell] <= slopes[1] + slack, (side, cell)
+            assert slopes[0] > 0  # which -mu for lower and +mu for upper bounds could not be
+            tested += 1
+    assert tested >= 4
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_statement_5_the_slope_is_the_multiplier(seed):
     problem = Problem15(seed, "l2")

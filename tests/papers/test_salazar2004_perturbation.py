@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellguard as cg
+from builders import key
 from cellguard import examples
 from cellguard.cli import main
+from cellguard.release.release import Perturbation
 
 CLOSE = 1e-6
 SENSITIVE = examples.salazar2004_figure1().cell({"activity": "II", "region": "C"})
@@ -97,7 +101,7 @@ def test_a_prescribed_value_by_codes():
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ({SENSITIVE: 22}, "must not be published as it is"),
+        ({SENSITIVE: 22}, "must not be published unchanged"),
         ({0: 200}, "farther from the truth"),
         ({0: np.nan}, "finite number"),
         ({99: 1}, "no cell 99"),
@@ -109,9 +113,52 @@ def test_values_that_cannot_be_prescribed_are_refused(cells, words):
         cg.perturb(figure_1(), base=5, given=cells)
 
 
+def test_cells_stay_between_the_multiples_next_to_them_where_12_asks_for_it():
+    """(12): v in [floor a, ceiling a]. Without it cells go as far as the distance that is published."""
+    outside, refused = 0, []
+    for seed in range(1, 9):
+        table = two_way(seed)
+        within = cg.perturb(table, base=5, between=True, key=key(seed))
+        if not within.published:  # who knows the rule finds a sensitive cell between two multiples
+            refused.append(seed)
+            continue
+        floor, ceiling = np.floor(table.values / 5) * 5, np.ceil(table.values / 5) * 5
+        assert (within.values >= floor).all()
+        assert (within.values <= ceiling).all()
+        assert (within.values != table.values)[table.sensitive].all()
+        assert within.audit().safe
+        free = cg.perturb(table, base=5, key=key(seed))
+        outside += int(((free.values < floor) | (free.values > ceiling)).any())
+    assert outside > 0
+    assert refused == [6, 8]
+
+
+def test_attackers_know_that_cells_stayed_between_their_multiples(tmp_path):
+    """A 7 published as 6 lies between 5 and 10: with levels of 3 it is safe within a distance of 5, and not by (12)."""
+    table = cg.Table.from_leaves({"r": ["a", "b"]}, [7.0, 9.0], integer=True)
+    cells = np.array([False, True, False])
+    table = table.with_(sensitive=cells, lower=3.0 * cells, upper=3.0 * cells, insiders=False)
+    free = Perturbation(
+        table=table, status=cg.Status.FEASIBLE, objective=0.0, values=np.array([15.0, 6.0, 9.0]),
+        distance=np.full(3, 5.0), base=np.full(3, 5.0),
+    )  # fmt: skip
+    within = replace(free, between=True)
+    assert free.published_bounds()[0][1] == 1
+    assert [ends[1] for ends in within.published_bounds()] == [6, 9]
+    assert free.audit().safe
+    assert not within.audit().safe
+    within.save(tmp_path / "release.csv", allow_unsafe=True)
+    read = {name: cg.read_release(table, tmp_path / "release.csv", base=5, method="perturb", between=name == "between")
+            for name in ("between", "free")}  # fmt: skip
+    assert not read["between"].audit().safe
+    assert within.get_published_parameters() == {"distance": 5.0, "between": True}
+
+
 def test_a_distance_has_no_multiples():
     with pytest.raises(cg.InputError, match="multiples of a base"):
         cg.perturb(figure_1(), distance=5, draw="relaxation")
+    with pytest.raises(cg.InputError, match="multiples of a base"):
+        cg.perturb(figure_1(), distance=5, between=True)
 
 
 def test_the_command_line_has_all_of_it(tmp_path, capsys):

@@ -7,7 +7,7 @@ import pytest
 
 import cellguard as cg
 from builders import table_with_margins
-from cellguard.nouns.release import Rounding
+from cellguard.release.release import Rounding
 
 FIGURE_1 = [[20, 50, 10, 80], [8, 19, 22, 49], [17, 32, 12, 61], [45, 101, 44, 190]]
 FIGURE_2C = [[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]]

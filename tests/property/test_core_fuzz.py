@@ -34,7 +34,7 @@ from cellguard._core import (
     windows,
     witnesses,
 )
-from cellguard._engine.space.network import adjacency
+from cellguard._engine.space.network import build_adjacency
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 1e-9, 1e300, -1e300, np.inf, -np.inf, np.nan])
 SHORT_S = 0.05
@@ -66,6 +66,9 @@ class Draw:
             values[where] = self.rng.choice(SPECIAL, int(where.sum()))
         return values
 
+    def number(self) -> float:
+        return float(self.rng.choice(SPECIAL)) if not self.tame else float(self.rng.integers(-2, 3))
+
     def whole(self, low: int, high: int, *shape: int) -> np.ndarray:
         values = self.rng.integers(low, max(high, low + 1), self.off(shape))
         if self.rng.random() < 0.03 and values.size:
@@ -93,7 +96,7 @@ class Draw:
     def network(self) -> tuple[np.ndarray, ...]:
         n, m = self.size() + 1, self.size(12)
         tail, head = self.rng.integers(0, n, m), self.rng.integers(0, n, m)
-        start, arcs = adjacency(tail, head, n)
+        start, arcs = build_adjacency(tail, head, n)
         if self.rng.random() < 0.03 and m:
             arcs[0] = m
         return tail, head, start, arcs
@@ -264,7 +267,9 @@ def _tables(d: Draw) -> None:
     m, n = d.size(), d.size()
     start, index, value = d.sparse(m, n)
     by_cell = np.argsort(index, kind="stable")
-    row = np.repeat(np.arange(m), np.diff(start)) if start[-1] == len(index) else d.whole(0, m, len(index))
+    row = (
+        np.repeat(np.arange(m), np.diff(start)) if start[-1] == len(index) else d.rng.integers(0, max(m, 1), len(index))
+    )
     cell = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n))]), row[by_cell]
     factors.classes(start, index, value, *cell)
     around = windows.Windows(start, index, *cell)
@@ -278,11 +283,12 @@ def _circuits(d: Draw) -> None:
     found = widest.widest(*d.sparse(m, n), d.rng.permutation(n), d.size(200), SHORT_S)
     assert found[0][-1] == len(found[1]) == len(found[2])
     order = d.whole(0, len(found[0]) - 1, d.size())
-    widest.added(*found, order, d.at(n), float(d.numbers(1)[0]), np.abs(d.numbers(n)))
+    widest.added(*found, order, d.at(n), d.number(), np.abs(d.numbers(n)))
     views, asked = d.size(), d.size(20)
     shares = np.abs(d.numbers(m, views))
     ask = d.whole(0, n, asked), d.whole(0, views, asked), np.abs(d.numbers(asked))
     witnesses.choose(*d.sparse(n, m), shares, *ask, 1.0)
+    witnesses.lower_shares(*d.sparse(n, m), *ask[:2], ask[2], np.abs(d.numbers(asked)), shares)
 
 
 def _counts(d: Draw) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
-from builders import with_margins
+from builders import key, with_margins
 from cellguard._engine.clock import Deadline
 from cellguard.methods import limits
-from cellguard.nouns.release import Status
+from cellguard.release.release import Status
 
 WAYS = ("cuts in a network", "interior point")
 
@@ -145,7 +145,7 @@ def test_random_positions_are_refused_with_a_hint() -> None:
 def test_the_narrowest_come_with_a_warning_and_classes_do_not() -> None:
     table = random_table(4, 4, 11, symmetric=True, tight=False)
     assert "classes" in cg.intervals(table, position="narrowest").explanation
-    assert cg.intervals(table, seed=3).explanation == ""
+    assert cg.intervals(table, key=key(3)).explanation == ""
 
 
 def test_nothing_to_protect_publishes_the_table() -> None:
@@ -198,7 +198,7 @@ def test_at_its_limit_the_best_safe_intervals_are_returned_with_an_honest_gap(
 ) -> None:
     # what is begun is finished, and audited, on a busy machine too; nothing more is begun
     monkeypatch.setattr(limits, "_GRACE_S", 60.0)
-    monkeypatch.setattr(Deadline, "at_least", lambda deadline, _seconds=0.0: max(60.0, deadline.left))
+    monkeypatch.setattr(Deadline, "get_seconds_at_least", lambda deadline, _seconds=0.0: max(60.0, deadline.left))
     table = cg.generate.onehier(1, instance=1).with_levels(*levels)
     with solved_by(way):
         release = cg.intervals(table, position="narrowest", time_limit_s=0.0)
@@ -230,7 +230,7 @@ def test_midpoints_leak_with_symmetric_levels_and_not_with_others_or_by_classes(
     for levels in ((0.20, 0.20), (0.05, 0.20)):
         for position in ("narrowest", "classes"):
             with solved_by(way):
-                release = cg.intervals(table.with_levels(*levels), position=position, seed=1)
+                release = cg.intervals(table.with_levels(*levels), position=position, key=key(1))
             assert release.audit().safe
             exact[levels, position] = release.details["position"]["at_midpoint"]
     assert exact[(0.20, 0.20), "narrowest"] > 75
@@ -241,7 +241,7 @@ def test_midpoints_leak_with_symmetric_levels_and_not_with_others_or_by_classes(
 def test_pattern_b_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_ours_is_no_worse() -> None:
     from dataclasses import replace
 
-    from cellguard.data.examples import salazar2004_figure2
+    from cellguard.datasets.examples import salazar2004_figure2
 
     printed = salazar2004_figure2()["intervals"]
     t = printed.table

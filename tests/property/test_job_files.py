@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellguard.exceptions import CellguardError
-from cellguard.publish import read_job
+from cellguard.jobs import read_job
 
 LINES = """\
 name = "small"
@@ -43,7 +43,7 @@ folder = "out"
 formats = ["csv"]
 """.splitlines()
 ATTACKED = [
-    *LINES[: LINES.index("[[attackers]]")], "[attack]", 'scenario = "B1"', *LINES[LINES.index("[compare]") :]
+    *(line for line in LINES[: LINES.index("[[attackers]]")] if line != "seed = 1"), "[attack]", 'scenario = "B1"', *LINES[LINES.index("[compare]") :]
 ]  # fmt: skip
 ATTACKED[ATTACKED.index('name = "suppress"')] = 'name = "adjust"'
 ATTACKED.remove("rounds = 2")
@@ -75,7 +75,7 @@ def office(tmp_path_factory):
 @pytest.mark.parametrize("lines", [LINES, ATTACKED])
 def test_the_job_is_right_as_it_stands(office, lines):
     (office / "job.toml").write_text("\n".join(lines))
-    assert read_job(office / "job.toml").job.seed == 1
+    assert read_job(office / "job.toml").job.name == "small"
 
 
 @settings(max_examples=60)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
-from cellguard.nouns.publication import Part, Publication
-from cellguard.nouns.release import Status, Suppression
+from cellguard.model.linked.publication import Part, Publication
+from cellguard.release.release import Status, Suppression
 
 FOUR = ["a", "b", "c", "d"]
 NESTED = cg.Hierarchy.from_nested({"ab": ["a", "b"], "cd": ["c", "d"]})
@@ -42,7 +42,7 @@ def publications(draw) -> Publication:
     sensitive[rng.choice(positive, 2, replace=False)] = True
     level = np.where(sensitive, np.maximum(1.0, 0.1 * found.table.values), 0.0)
     level = np.minimum(level, found.table.values)
-    return found.with_table(found.table.with_(sensitive=sensitive, lower=level, upper=level))
+    return found.replace_table(found.table.with_(sensitive=sensitive, lower=level, upper=level))
 
 
 def plain_range(table: cg.Table, hidden: np.ndarray, cell: int) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def test_the_least_pattern_is_that_of_brute_force(seed):
     one = np.arange(found.table.n_cells) == cell
     level = np.where(one, np.maximum(1.0, 0.1 * found.table.values), 0.0)
     table = found.table.with_(sensitive=one, lower=level, upper=level, weights=np.ones(found.table.n_cells))
-    release = cg.suppress(found.with_table(table), time_limit_s=10)
+    release = cg.suppress(found.replace_table(table), time_limit_s=10)
     others = np.flatnonzero(~one)
     least = next(
         (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
 
 SHAPES = ((2, 2), (3, 3), (2, 4), (2, 2, 2), (3, 2, 2))
 
@@ -60,7 +60,7 @@ def separate_solver(T, lo, hi, a, cell):
 @given(releases(), st.data())
 def test_exact_ranges_equal_a_separate_solver(release, data):
     T, lo, hi, a, _ = release
-    found = ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(len(a))), exact=True)
+    found = compute_ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(len(a))), exact=True)
     for cell in data.draw(st.lists(st.integers(0, len(a) - 1), min_size=4, max_size=4, unique=True)):
         low, high = separate_solver(T, lo, hi, a, cell)
         assert found.low[cell] == pytest.approx(low, abs=1e-6)
@@ -74,8 +74,8 @@ def test_exact_ranges_equal_a_separate_solver(release, data):
 def test_verdicts_follow_from_exact_ranges(release):
     T, lo, hi, a, levels = release
     cells = np.arange(len(a))
-    whole = ranges(Sight(T, lo, hi, a), AskedRanges(cells), exact=True)
-    quick = ranges(Sight(T, lo, hi, a), AskedRanges(cells, **levels), certify=True)
+    whole = compute_ranges(Sight(T, lo, hi, a), AskedRanges(cells), exact=True)
+    quick = compute_ranges(Sight(T, lo, hi, a), AskedRanges(cells, **levels), certify=True)
     meets = (
         (whole.low <= a - levels["lower"] + 1e-6)
         & (whole.high >= a + levels["upper"] - 1e-6)
@@ -89,7 +89,7 @@ def test_verdicts_follow_from_exact_ranges(release):
 @given(releases(scale=0.1) | releases(scale=1e7) | releases(scale=1e-3) | releases(largest=9))
 def test_every_safe_verdict_has_exact_witnesses(release):
     T, lo, hi, a, levels = release
-    found = ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(len(a)), **levels), certify=True)
+    found = compute_ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(len(a)), **levels), certify=True)
     assert (found.safe | found.unsafe).all()
     k, d = found.exact_witnesses.numerators, found.exact_witnesses.denominator
     assert not (T.astype(np.int64) @ k.T).nnz
@@ -110,7 +110,9 @@ def test_every_safe_verdict_has_exact_witnesses(release):
 def test_whole_number_ranges_equal_enumeration(release):
     T, lo, hi, a, levels = release
     hi = np.minimum(hi, a + 5)
-    found = ranges(Sight(T, lo, hi, a, integer=True), AskedRanges(np.arange(len(a)), **levels), certify=True)
+    found = compute_ranges(
+        Sight(T, lo, hi, a, integer=True), AskedRanges(np.arange(len(a)), **levels), exact=True, certify=True
+    )
     possible = enumerate_tables(T, lo, hi, a)
     assert found.low == pytest.approx(possible.min(axis=0))
     assert found.high == pytest.approx(possible.max(axis=0))

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 import cellguard as cg
 from builders import table_with_margins
 from cellguard.exceptions import LevelError
-from cellguard.nouns.levels import required_levels
+from cellguard.model.levels import compute_required_levels
 
 
 def two_way(inner, **fields):
@@ -37,7 +37,7 @@ def attacker_range(table, published, distance, attacker, cell):
 
 def meets_levels(table, published, distance):
     for attacker in table.attackers:
-        need = required_levels(table, attacker)
+        need = compute_required_levels(table, attacker)
         if (published == table.values)[need.cells].any():  # never published as it is
             return False
         for cell, lower, upper, sliding in zip(need.cells, need.lower, need.upper, need.sliding, strict=True):
@@ -87,7 +87,7 @@ def inner_cells(shape):
 
 def hopeless(table, base):
     """Tell whether the levels ask for more than less than a base on both sides."""
-    needs = [required_levels(table, attacker) for attacker in table.attackers]
+    needs = [compute_required_levels(table, attacker) for attacker in table.attackers]
     return any((np.maximum(n.sliding, n.lower + n.upper) > 2 * (base[n.cells] - 1)).any() for n in needs)
 
 

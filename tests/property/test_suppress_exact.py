@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import cellguard as cg
 from builders import with_margins
-from cellguard.nouns.release import Status
+from cellguard.release.release import Status
 
 
 def random_table(rows: int, columns: int, seed: int, *, insider: bool) -> cg.Table:

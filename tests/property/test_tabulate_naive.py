@@ -46,7 +46,7 @@ def surveys(draw):
 
 
 def ancestors(hierarchy: cg.Hierarchy) -> dict[str, set[str]]:
-    M = hierarchy.matrix().toarray()
+    M = hierarchy.build_matrix().toarray()
     return {
         code: {hierarchy.codes[hierarchy.leaves[j]] for j in np.flatnonzero(M[i])}
         for i, code in enumerate(hierarchy.codes)
@@ -84,29 +84,28 @@ def fill(contributors, units):
     return total
 
 
-def naive_verdict(contributors, published, rule, *, weighted, shadowed):
+def naive_verdict(contributors, published, rule, *, shadowed):
     """Whether the cell is unsafe, and its level: the formulas in FORMATS, word by word."""
     if not contributors:
         return False, Fraction(0)
     X = sum(wx for _, _, wx, _ in contributors)
     protected = [c[0] for c in contributors if not c[3]]
     if isinstance(rule, cg.MinFrequency):
-        f = sum(w for _, w, _, _ in contributors) if weighted else len(contributors)
-        return bool(protected) and f < rule.n, abs(published) * Fraction(rule.percent) / 100
+        return bool(protected) and len(contributors) < rule.n, abs(published) * Fraction(rule.percent) / 100
     if not protected:
         return False, Fraction(0)
     first = protected[0]
 
-    def with_first(units):
+    def sum_largest(units):
         everybody, others = fill(contributors, units), fill(contributors, units - 1)
         return everybody if not any(c[3] for c in contributors) else others + min(first, everybody - others)
 
     if isinstance(rule, cg.Dominance):
-        unsafe = X > 0 and 100 * with_first(rule.n) > rule.k * X
-        level = Fraction(100, rule.k) * with_first(rule.n) - X
+        unsafe = X > 0 and 100 * sum_largest(rule.n) > rule.k * X
+        level = Fraction(100, rule.k) * sum_largest(rule.n) - X
     else:
         q = getattr(rule, "q", 100)
-        s = with_first(rule.coalition + 1)
+        s = sum_largest(rule.coalition + 1)
         unsafe = Fraction(rule.p, 100) * first + Fraction(q, 100) * (s - X) > 0
         level = Fraction(rule.p, q) * first + s - X
     if shadowed:
@@ -166,7 +165,7 @@ def test_every_number_and_every_verdict_agrees_with_a_loop_over_records(survey):
     for rule in RULES:
         flagged = table.apply(rule)
         for cell, (contributors, published) in enumerate(cells):
-            unsafe, level = naive_verdict(contributors, published, rule, weighted=use["weight"], shadowed=use["shadow"])
+            unsafe, level = naive_verdict(contributors, published, rule, shadowed=use["shadow"])
             assert flagged.sensitive[cell] == unsafe, (rule, cell)
             if unsafe:
                 room = table.values[cell] - table.lb[cell]

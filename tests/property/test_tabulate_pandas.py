@@ -25,7 +25,7 @@ def random_hierarchy(rng: np.random.Generator, prefix: str) -> cg.Hierarchy:
 def exploded(frame: pd.DataFrame, hierarchies: dict[str, cg.Hierarchy]) -> pd.DataFrame:
     """Every record once for each cell it belongs to."""
     for name, h in hierarchies.items():
-        M = h.matrix().tocoo()
+        M = h.build_matrix().tocoo()
         links = pd.DataFrame(
             {name: np.array(h.codes)[h.leaves[M.coords[1]]], f"{name}_": np.array(h.codes)[M.coords[0]]}
         )

@@ -23,7 +23,7 @@ def test_a_batch_of_rtauargus_runs_unchanged_to_the_published_optimum(batch, pri
     for path in (FOLDER / "argus").iterdir():
         shutil.copyfile(path, tmp_path / path.name)
     outcome = run_batch(tmp_path / f"{batch}.arb")
-    facts = outcome.results[0].summary()
+    facts = outcome.results[0].summarize()
     assert outcome.safe
     assert (facts["primary"], facts["secondary"], facts["status"]) == (primary, secondary, "optimal")
     with (tmp_path / "ex2_out.csv").open(newline="") as stream:

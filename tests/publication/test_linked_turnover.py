@@ -22,7 +22,7 @@ TABLES = {
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the example's files are not here")
 
 
-def rows_of(name: str) -> list[dict[str, str]]:
+def convert_to_rows(name: str) -> list[dict[str, str]]:
     with (FOLDER / name).open(newline="") as stream:
         return list(csv.DictReader(stream))
 
@@ -30,14 +30,14 @@ def rows_of(name: str) -> list[dict[str, str]]:
 def hierarchy(name: str, codes: set[str]) -> cg.Hierarchy:
     """A correspondence table with a column per level, as far as the table has the codes."""
     pairs = {}
-    for row in rows_of(name):
+    for row in convert_to_rows(name):
         chain = list(dict.fromkeys(code for code in row.values() if code in codes))
         pairs |= dict(zip(chain, ["Total", *chain], strict=False))
     return cg.Hierarchy.from_pairs(sorted(pairs.items()))
 
 
 def table(file: str, first: str, second: str, levels: str) -> cg.Table:
-    rows = rows_of(file)
+    rows = convert_to_rows(file)
     codes = {row[first] for row in rows}
     frame = {name: [row[name] for row in rows] for name in (first, second)}
     frame |= {name: [float(row[name]) for row in rows] for name in ("N_OBS", "TOT", "MAX")}
@@ -50,11 +50,11 @@ def table(file: str, first: str, second: str, levels: str) -> cg.Table:
 def publication() -> cg.Publication:
     found = cg.Publication.of({name: table(*what) for name, what in TABLES.items()})
     ones = np.ones(found.table.n_cells)
-    return found.with_table(found.table.with_(weights=ones))
+    return found.replace_table(found.table.with_(weights=ones))
 
 
 def test_the_tables_are_those_that_were_published(publication):
-    flagged = [part.table.flags.counts() for part in publication.parts]
+    flagged = [part.table.flags.count_by_rule() for part in publication.parts]
     assert [f["minimum frequency (3)"] for f in flagged] == [52, 35, 55, 45]
     sensitive = [int(part.table.sensitive.sum()) for part in publication.parts]
     assert sensitive == [77, 60, 72, 65]  # frequency, and dominance where it alone flags
@@ -65,7 +65,7 @@ def test_the_tables_are_those_that_were_published(publication):
 def test_sensitive_zeros_are_protected_too(publication):
     zeros = publication.table.sensitive & (publication.table.values == 0)
     assert int(zeros.sum()) == 11
-    alone = publication.with_table(publication.table.with_(insiders=False))
+    alone = publication.replace_table(publication.table.with_(insiders=False))
     release = cg.suppress(alone, rounds=3, method="heuristic", time_limit_s=60)
     found = release.audit()
     assert (found.safe, found.checked, found.exact) == (True, 260, 0)

@@ -45,7 +45,7 @@ def test_import_loads_nothing_heavy():
         "typer",
         "rich",
     ]
-    code = f"import sys, cellguard, cellguard.nouns.table; print([m for m in {heavy!r} if m in sys.modules])"
+    code = f"import sys, cellguard, cellguard.model.table; print([m for m in {heavy!r} if m in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert loaded == "[]"
 

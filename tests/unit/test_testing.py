@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from cellguard.nouns.release import Adjustment, Status, Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Adjustment, Status, Suppression
 from cellguard.testing import assert_additive, assert_releases_equal, assert_safe, assert_tables_equal
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from cellguard.publish.survey import write_survey
+from cellguard.datasets.survey import write_survey
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

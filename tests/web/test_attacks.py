@@ -138,6 +138,7 @@ def test_files_outside_of_the_folder_are_not_read(client, name):
         {"data": {"file": "../enterprises.csv", "template": "../out/secret.csv"}},
         {"dimensions": {"region": {"hierarchy": "../../secret.csv"}}},
         {"tables": [{"dimensions": ["region"], "file": "../out/secret.csv"}]},
+        {"tables": [{"dimensions": ["region"], "hierarchies": {"region": "../../secret.csv"}}]},
     ],
 )
 def test_a_job_that_names_files_outside_is_not_taken(client, place, sections):

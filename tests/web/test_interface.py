@@ -11,7 +11,7 @@ import tomllib
 import pytest
 from pages import project_in, served, survey_in, tables_in, wait_for
 
-from cellguard.web.texts import LANGUAGES, texts_of
+from cellguard.web.texts import LANGUAGES, read_texts
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_page_and_the_command_give_the_same_bytes(client, place, done):
     words = [sys.executable, "-m", "cellguard", "protect", "then.toml", "--out", "by-command", "--quiet"]
     subprocess.run(words, cwd=place / "demo", check=True, capture_output=True)
     assert files(ours / "public") == files(theirs / "public")
-    changing = ("report.html", "timing.json")
+    changing = ("report.html", "timing.json", "signature.json")  # seconds are signed too
     assert files(ours / "internal", changing) == files(theirs / "internal", changing)
 
 
@@ -130,6 +130,26 @@ def test_wrong_input_is_told_beside_its_field_and_changes_nothing(client, place)
         assert answer.status_code == 422
         assert path in [mistake["path"] for mistake in answer.json()["mistakes"]]
     assert (place / "demo" / "job.toml").read_bytes() == before
+
+
+def test_the_page_refuses_a_seed_where_values_are_hidden_by_chance(client, place):
+    project = place / "secret"
+    project.mkdir()
+    path = project / "job.toml"
+    text = (place / "demo" / "job.toml").read_text().replace("seed = 1\n", "")
+    path.write_text(text.replace('name = "suppress"\nrounds = 3', 'name = "perturb"'))
+    before = path.read_bytes()
+    answer = client.put("/api/projects/secret/job/protect", json={"sections": {"seed": 1}})
+    assert answer.status_code == 422
+    told = {tuple(mistake["path"]): mistake["text"] for mistake in answer.json()["mistakes"]}
+    assert "a seed is not a secret" in told["seed",]
+    sections = {"method": {"name": "perturb", "key": "../../etc/key"}}
+    outside = client.put("/api/projects/secret/job/method", json={"sections": sections})
+    assert outside.status_code == 422
+    assert "lies outside" in outside.json()["mistakes"][0]["text"]
+    assert path.read_bytes() == before
+    path.write_text("seed = 1\n" + path.read_text())  # a job of an earlier version
+    assert "a seed is not a secret" in client.post("/api/projects/secret/work/protect").text
 
 
 def test_a_section_of_another_page_is_refused(client):
@@ -219,8 +239,8 @@ def test_a_publication_is_shown_as_it_was_published_in_any_order_of_rows(client,
 
 
 def test_what_can_be_chosen_is_what_the_program_has(client):
+    from cellguard.jobs.definition.rule_sections import RULE_SECTIONS
     from cellguard.methods.registry import METHODS
-    from cellguard.publish.rule_sections import RULE_SECTIONS
 
     offered = client.get("/api/choices").json()
     assert [method["name"] for method in offered["methods"]] == list(METHODS)
@@ -268,7 +288,7 @@ def test_signing_binds_to_what_was_signed(client, place, done):
     checked = client.post("/api/projects/demo/releases/check", json={"release": "release"}).json()
     assert not checked["accepted"]
     path.write_bytes(whole)
-    assert sign().status_code == 200
+    assert "signed already" in sign().json()["message"]
 
 
 def test_reports_are_shown_in_a_box_without_an_origin(client, done):
@@ -325,9 +345,9 @@ def test_a_server_that_is_killed_takes_its_work_with_it(tmp_path):
 
 
 def test_languages_have_the_same_texts():
-    english = texts_of("en")
+    english = read_texts("en")
     for code in LANGUAGES:
-        own = texts_of(code)
+        own = read_texts(code)
         assert set(own) == set(english)
         for key, text in own.items():
             assert text.strip()
@@ -342,7 +362,7 @@ def test_sentences_that_are_translated_are_said_by_the_program():
 
     package = Path(cellguard.__file__).parent
     sources = " ".join(f.read_text(encoding="utf-8") for f in package.rglob("*.py"))
-    said = {key: text for key, text in texts_of("en").items() if key.startswith("said.")}
+    said = {key: text for key, text in read_texts("en").items() if key.startswith("said.")}
     assert len(said) > 50
     for key, text in said.items():
         for piece in re.split(r"\{\d\}", text):  # as a whole, or put together of two
@@ -363,7 +383,7 @@ def test_every_text_that_a_module_asks_for_is_there():
     modules = (path for path in (resources.files("cellguard.web") / "static").iterdir() if path.name.endswith(".js"))
     asked = {key for path in modules for key in re.findall(r'\bt\("([a-z_.]+)"', path.read_text(encoding="utf-8"))}
     assert len(asked) > 100
-    assert asked <= set(texts_of("en"))
+    assert asked <= set(read_texts("en"))
 
 
 def test_the_interface_is_described(client):

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 import cellguard as cg
-from cellguard.data.examples import salazar2004_figure1
-from cellguard.publish.report import Content, write_report
+from cellguard.datasets.examples import salazar2004_figure1
+from cellguard.jobs.report import Content, write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [

@@ -128,7 +128,7 @@ def test_recoding(job, tmp_path):
     assert table.values[cells(table)["N", "a"]] == 285.5
     table = job('<RECODE> 1, Region, "tree.grc"').results[0].made.table
     assert table.codes[0] == ("Total", "N", "S", "S1", "S2", "99")
-    with pytest.raises(FormatError, match="no dimension of table 1"):
+    with pytest.raises(FormatError, match="not a dimension of table 1"):
         job('<RECODE> 1, Turn, "size.grc"')
     with pytest.raises(FormatError, match="is hierarchical"):
         job('<RECODE> 1, Region, "size.grc"')
@@ -431,7 +431,7 @@ def test_examples_end_with_their_known_statuses(name, tmp_path):
     outcome = run_batch(job)
     result = outcome.results[0]
     assert outcome.safe
-    assert result.summary()["status_of_cells"] == EXPECTED
+    assert result.summarize()["status_of_cells"] == EXPECTED
     numbers = {"s": {"1"}, "x": {"11"}, "u": {"3", "9"}}
     written = rows(folder / f"tabout_{name}.txt")[1:]
     assert all(row[-1] in numbers[letter] for row, letter in zip(written, EXPECTED, strict=True))

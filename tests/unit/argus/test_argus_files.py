@@ -10,17 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cellguard._io.argus import arb
-from cellguard._io.argus.data import (
-    codes_of_argus_file_column,
-    numbers_of_argus_column,
+from cellguard._io.hst import Decision, read_hst, write_hst
+from cellguard._io.trees.outline import parse_hrc_outline
+from cellguard.argus.formats import arb
+from cellguard.argus.formats.data import (
+    parse_numbers,
     read_argus_columns,
+    strip_codes,
     write_argus_columns,
 )
-from cellguard._io.argus.hst import Decision, read_hst, write_hst
-from cellguard._io.argus.lists import Recoding, read_argus_cdl_file, read_grc, write_argus_hrc_file
-from cellguard._io.argus.rda import Metadata, Variable, read_rda, write_rda
-from cellguard._io.outline import parse_hrc_outline
+from cellguard.argus.formats.lists import Recoding, read_argus_cdl_file, read_grc, write_argus_hrc_file
+from cellguard.argus.formats.rda import Metadata, Variable, read_rda, write_rda
 from cellguard.exceptions import CellguardError, FormatError, UnknownCodeError
 
 RDA = """\
@@ -71,7 +71,7 @@ def test_rda_of_microdata(tmp_path):
         "@",
     )
     assert meta["Code"].levels == (3, 1, 1)
-    assert [v.name for v in meta.with_role("weight")] == ["Wgt"]
+    assert [v.name for v in meta.select_role("weight")] == ["Wgt"]
     assert meta["Var2"].numeric
     assert meta["Var2"].decimals == 2
     assert meta["Request"].request_codes == ("1", "2")
@@ -86,7 +86,7 @@ def test_rda_of_a_table(tmp_path):
     assert (meta.separator, meta.protect) == (",", "Z")
     assert meta["region"].missing == ("99",)
     assert meta["lpl"].role == "lower"
-    assert [v.name for v in meta.with_role("top")] == ["top1", "top2"]
+    assert [v.name for v in meta.select_role("top")] == ["top1", "top2"]
 
 
 def test_rda_unquoted_arguments(tmp_path):
@@ -143,9 +143,9 @@ COMMA = Metadata(variables=(Variable(name="region"), Variable(name="x", missing=
 def test_fixed_width(tmp_path):
     path = file(tmp_path, "a.asc", "  A  12.50\r\nB12 999999\r\nC      3,5\r\n D\t     -1\r\n")
     columns = read_argus_columns(path, META)
-    assert codes_of_argus_file_column(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
+    assert strip_codes(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
     assert columns["region"].to_pylist() == ["  A", "B12", "C  ", " D\t"]
-    x = numbers_of_argus_column(columns["x"], path, META["x"])
+    x = parse_numbers(columns["x"], path, META["x"])
     assert np.array_equal(x, [12.5, np.nan, 3.5, -1], equal_nan=True)
 
 
@@ -155,7 +155,7 @@ def test_fixed_width_latin1_and_utf8(tmp_path):
         path = file(tmp_path, "a.asc", text.encode(encoding))
         columns = read_argus_columns(path, META)
         assert columns["region"].to_pylist() == ["Köl", "Åbo"]
-        assert numbers_of_argus_column(columns["x"], path, META["x"]).tolist() == [12, 7]
+        assert parse_numbers(columns["x"], path, META["x"]).tolist() == [12, 7]
 
 
 def test_a_line_of_wrong_length_is_named(tmp_path):
@@ -174,7 +174,7 @@ def test_separated_with_comma_decimals_and_quotes(tmp_path):
     path = file(tmp_path, "a.csv", '"A";1,5\r\r\nB;-9\r\r\n"C;D"; 2\r\r\n')
     columns = read_argus_columns(path, COMMA)
     assert columns["region"].to_pylist() == ["A", "B", "C;D"]
-    assert np.array_equal(numbers_of_argus_column(columns["x"], path, COMMA["x"]), [1.5, np.nan, 2], equal_nan=True)
+    assert np.array_equal(parse_numbers(columns["x"], path, COMMA["x"]), [1.5, np.nan, 2], equal_nan=True)
 
 
 def test_separated_mistakes_show_no_record(tmp_path):
@@ -184,7 +184,7 @@ def test_separated_mistakes_show_no_record(tmp_path):
     assert "secret" not in str(error.value)
     path = file(tmp_path, "a.csv", "A;1\nB;7x7\n")
     with pytest.raises(FormatError, match=r"a.csv:2: variable 'x' is not a number") as error:
-        numbers_of_argus_column(read_argus_columns(path, COMMA)["x"], path, COMMA["x"])
+        parse_numbers(read_argus_columns(path, COMMA)["x"], path, COMMA["x"])
     assert "7x7" not in str(error.value)
     with pytest.raises(FormatError, match="empty"):
         read_argus_columns(file(tmp_path, "a.csv", ""), COMMA)
@@ -194,8 +194,8 @@ def test_data_round_trip(tmp_path):
     columns = {"region": ["A", " B", "C12"], "x": ["1.5", "-2", "999999"]}
     write_argus_columns(tmp_path / "a.asc", COMMA, columns)
     again = read_argus_columns(tmp_path / "a.asc", COMMA)
-    assert codes_of_argus_file_column(again["region"]).to_pylist() == ["A", "B", "C12"]
-    assert codes_of_argus_file_column(again["x"]).to_pylist() == columns["x"]
+    assert strip_codes(again["region"]).to_pylist() == ["A", "B", "C12"]
+    assert strip_codes(again["x"]).to_pylist() == columns["x"]
 
 
 # ---------------------------------------------------------------- lists
@@ -216,7 +216,7 @@ def test_hrc_round_trip(tmp_path):
 
 def test_grc(tmp_path):
     recoding = read_grc(file(tmp_path, "a.grc", "1: 1,3-5\n2:2, 6-\n 9 : -0\n"))
-    assert [recoding.new_code(c) for c in ("1", "2", "3", "4", "5", "6", "12", "0")] == list("12111229")
+    assert [recoding.get_new_code(c) for c in ("1", "2", "3", "4", "5", "6", "12", "0")] == list("12111229")
     tree = read_grc(file(tmp_path, "c.grc", "<TREERECODE>\n142\n1500\n"))
     assert tree == Recoding(collapsed=("142", "1500"))
     for text in ("", "abc\n", "a:\n", "a: 1,,2\n"):
@@ -346,8 +346,8 @@ def test_no_parser_fails_in_another_way_than_a_clear_error(tmp_path, text):
         read_argus_cdl_file,
         read_grc,
         lambda p: read_hst(p, 2, ";"),
-        lambda p: numbers_of_argus_column(read_argus_columns(p, META)["x"], p, META["x"]),
-        lambda p: numbers_of_argus_column(read_argus_columns(p, COMMA)["x"], p, COMMA["x"]),
+        lambda p: parse_numbers(read_argus_columns(p, META)["x"], p, META["x"]),
+        lambda p: parse_numbers(read_argus_columns(p, COMMA)["x"], p, COMMA["x"]),
     )
     for reader in readers:
         with suppress(CellguardError):

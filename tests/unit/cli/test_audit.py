@@ -7,8 +7,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Status, Suppression
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_primary_cell_left_published_is_wrong_input(files, capsys, tmp_path):
     path.write_text("value\n" + "\n".join("*" if i == 5 else f"{v:g}" for i, v in enumerate(true.values)) + "\n")
     code, printed = run(capsys, "audit", table, path, "--method", "suppress")
     assert code == 1
-    assert "left published" in printed.err
+    assert "sensitive, but published" in printed.err
 
 
 def test_a_file_of_witnesses_that_is_none(files, capsys, tmp_path):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cellguard.cli import main
-from cellguard.cli.info import info_of_table
-from cellguard.nouns.table import Table
+from cellguard.cli.info import collect_facts
+from cellguard.model.table import Table
 
 # castro2012 table 1, under the names of the files: cells, sensitive cells, relations
 DIMENSIONS = {
@@ -40,7 +40,7 @@ def test_csplib_has_the_dimensions_of_castro2012(name, csplib, capsys):
 @pytest.mark.parametrize("name", ["targus", "hie1372d", "table7"])
 def test_rank_is_the_dense_rank(name, csplib):
     table = Table.read(csplib(name))
-    assert info_of_table(table)["rank"] == np.linalg.matrix_rank(table.relations.toarray())
+    assert collect_facts(table)["rank"] == np.linalg.matrix_rank(table.relations.toarray())
 
 
 def small(**changes):
@@ -49,7 +49,7 @@ def small(**changes):
 
 
 def test_facts_of_a_small_table():
-    facts = info_of_table(small())
+    facts = collect_facts(small())
     assert facts["rank"] == 2
     assert facts["degrees_of_freedom"] == 3
     assert facts["components"] == 1
@@ -69,12 +69,12 @@ def test_facts_of_a_small_table():
     ],
 )
 def test_what_is_wrong(changes, problem):
-    assert any(problem in text for text in info_of_table(small(**changes))["problems"])
+    assert any(problem in text for text in collect_facts(small(**changes))["problems"])
 
 
 def test_cells_in_no_relation():
     table = Table.from_equations([1, 2, 3, 9], [[2, 0, 1]], sensitive=[0], upper=1)
-    assert info_of_table(table)["problems"] == ["1 cells are in no relation; the first is cell 3."]
+    assert collect_facts(table)["problems"] == ["1 cells are in no relation; the first is cell 3."]
 
 
 def test_info_for_people(tmp_path, capsys):

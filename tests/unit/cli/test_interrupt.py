@@ -92,7 +92,7 @@ def test_while_the_records_are_added_up():
     """DuckDB makes an error of its own of an interrupt."""
     work = """
 def work():
-    from cellguard.data.tabulate.duck import DuckRecords
+    from cellguard.tabulation.engines.duck import DuckRecords
     records = DuckRecords.from_frame({"a": [1]}, ["a"])
     print("ready", flush=True)
     records._run("SELECT sum(x.range * y.range % 7) FROM range(10000000) x, range(10000000) y")

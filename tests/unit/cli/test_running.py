@@ -4,14 +4,14 @@ import os
 import numpy as np
 import pytest
 
-from cellguard._io.plain import plain_json
-from cellguard.cli import _printing
-from cellguard.cli._method import Wanted, run_on_command_line
-from cellguard.cli._options import TableAsked
-from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
+from cellguard._io.plain import convert_to_plain_json
+from cellguard.cli.support import printing as _printing
+from cellguard.cli.support.method import Wanted, run_on_command_line
+from cellguard.cli.support.options import TableAsked
+from cellguard.cli.support.printing import NoSafeReleaseError, print_json, redirect_library_output
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
-from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
+from cellguard.release.release import Status, Suppression
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def suppressing(monkeypatch, *, safe=True, status=Status.OPTIMAL):
 
 def test_plain_values():
     value = {"a": np.float64("nan"), "b": np.int64(3), "c": [np.inf, 1.5, True, None], "d": Status.OPTIMAL}
-    assert plain_json(value) == {"a": None, "b": 3, "c": [None, 1.5, True, None], "d": "optimal"}
+    assert convert_to_plain_json(value) == {"a": None, "b": 3, "c": [None, 1.5, True, None], "d": "optimal"}
 
 
 def test_print_json_is_one_line(capsys):
@@ -64,7 +64,7 @@ def test_print_json_is_one_line(capsys):
 
 
 def test_only_json_on_stdout(capfd):
-    with only_json_on_stdout(True):
+    with redirect_library_output(True):
         os.write(1, b"banner of a solver\n")
     print_json({})
     captured = capfd.readouterr()
@@ -147,7 +147,7 @@ def test_no_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
 
 def test_figures_for_people():
     shown = {"a": 1234567, "b": 0.123456789, "c": None, "d": True, "e": {"x_y": 1}, "f": "[x]"}
-    texts = [_printing._printed_figure(v) for v in shown.values()]
+    texts = [_printing._format_figure(v) for v in shown.values()]
     assert texts == ["1,234,567", "0.123457", "-", "yes", "x y 1", r"\[x]"]
 
 

@@ -31,7 +31,7 @@ __main__.console()
 
 
 def test_pairs_have_a_title_in_one_line_and_seconds_of_a_clock(capsys):
-    from cellguard.cli._printing import print_pairs
+    from cellguard.cli.support.printing import print_pairs
 
     print_pairs(
         "manifest.json: the files it lists", {"accepted": True, "seconds": {"total": 3.681443, "read": 0.00002}}

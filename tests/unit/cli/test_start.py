@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 
-from cellguard.cli._start import uncollected_start
+from cellguard.cli.support.start import pause_garbage_collection
 
 CODE = """
 import sys
@@ -41,7 +41,7 @@ def test_help_loads_no_parsers():
 
 
 def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
-    from cellguard.cli._start import put_off_at_command_start
+    from cellguard.cli.support.start import put_off_at_command_start
 
     put_off_at_command_start("json")
     import json
@@ -52,7 +52,7 @@ def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
 
 
 def test_garbage_is_collected_again_after_loading():
-    with uncollected_start():
+    with pause_garbage_collection():
         assert not gc.isenabled()
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0

@@ -16,7 +16,7 @@ import pytest
 
 import cellguard
 from cellguard._core import cholesky, circuits, echelon, elimination, flows, gram, interior, mincut, ordering, patterns
-from cellguard._engine.space.network import adjacency
+from cellguard._engine.space.network import build_adjacency
 
 STUBS = sorted((Path(cellguard.__file__).parent / "_core").glob("[a-z]*.pyi"))
 WHOLE = np.zeros(1, np.int64)
@@ -145,5 +145,5 @@ def test_other_threads_go_on_meanwhile():
 
 
 def test_arcs_of_the_nodes():
-    start, arcs = adjacency(np.array([0, 0, 2]), np.array([1, 2, 2]), 3)
+    start, arcs = build_adjacency(np.array([0, 0, 2]), np.array([1, 2, 2]), 3)
     assert [arcs[start[i] : start[i + 1]].tolist() for i in range(3)] == [[0, 1], [~0], [~1, 2, ~2]]

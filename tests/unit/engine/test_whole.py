@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.many import Sight, Views, ranges_for
-from cellguard._engine.ranges.whole import _witness_made_whole
+from cellguard._engine.ranges.many import Sight, Views, compute_ranges_for_views
+from cellguard._engine.ranges.search.whole import _make_rows_whole
 
 N = 9
 ROWS = [[3 * i + j for j in range(3)] for i in range(3)]
@@ -54,13 +54,13 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_verdicts_are_those_of_all_whole_tables(seed):
     truth, lo, hi, views = drawn(seed)
-    found = ranges_for(Sight(RELATIONS, lo, hi, truth, integer=True), views, certify=True)
+    found = compute_ranges_for_views(Sight(RELATIONS, lo, hi, truth, integer=True), views, certify=True)
     assert (found.safe | found.unsafe).all()
     safe = []
     for view, cell, lower, upper, sliding in zip(
         views.view, views.cell, views.lower, views.upper, views.sliding, strict=True
     ):
-        x = whole_tables(truth, *views.bounds(view, lo, hi))[:, cell]
+        x = whole_tables(truth, *views.get_bounds(view, lo, hi))[:, cell]
         down, up = truth[cell] - x.min(), x.max() - truth[cell]
         safe.append(down >= lower and up >= upper and down + up >= sliding)
     assert found.safe.tolist() == safe
@@ -73,7 +73,7 @@ def test_some_are_safe_and_some_are_not():
     counted = [0, 0]
     for seed in range(40):
         truth, lo, hi, views = drawn(seed)
-        found = ranges_for(Sight(RELATIONS, lo, hi, truth, integer=True), views)
+        found = compute_ranges_for_views(Sight(RELATIONS, lo, hi, truth, integer=True), views)
         counted[0] += int(found.safe.sum())
         counted[1] += int(found.unsafe.sum())
     assert min(counted) > 50
@@ -84,5 +84,5 @@ def test_some_are_safe_and_some_are_not():
     [([2.0, -4.0, 6.0], [1, -2, 3]), ([0.5, -0.75], [2, -3]), ([1 / 3, -1.0], [1, -3]), ([0.1, np.pi], None)],
 )
 def test_directions_are_the_smallest_whole_ones(given, whole):
-    made = _witness_made_whole(np.array(given))
-    assert made is None if whole is None else made.tolist() == whole
+    made = _make_rows_whole(csr_array(np.array([[0.0] * len(given), given, [3.0] * len(given)])))
+    assert made.toarray().tolist() == ([] if whole is None else [whole]) + [[1] * len(given)]

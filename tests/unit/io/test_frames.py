@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from cellguard._io.frames import (
-    column_as_numbers,
-    column_as_texts,
-    columns_of_frame,
+    build_frame,
+    convert_to_numbers,
+    convert_to_texts,
     encode_frame_column,
-    frame_of_columns,
     read_frame,
+    read_frame_columns,
     write_csv,
     write_parquet,
 )
-from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.exceptions import FormatError, InputError
+from cellguard.tabulation.engines.duck import DuckRecords
 
 pa = pytest.importorskip("pyarrow")
 
@@ -32,21 +32,23 @@ def make(request):
 
 
 def test_columns_of_each_library(make):
-    columns = columns_of_frame(make({"code": ["a", None, "b", "a"], "n": [1, 2, 3, 4], "x": [0.5, None, 1e300, -1.0]}))
+    columns = read_frame_columns(
+        make({"code": ["a", None, "b", "a"], "n": [1, 2, 3, 4], "x": [0.5, None, 1e300, -1.0]})
+    )
     assert encode_frame_column(columns["code"])[0] == ["a", "b"]
     assert encode_frame_column(columns["code"])[1].tolist() == [0, -1, 1, 0]
-    assert column_as_texts(columns["n"]) == ["1", "2", "3", "4"]
-    assert column_as_numbers(columns["n"], "n").tolist() == [1, 2, 3, 4]
-    assert np.array_equal(column_as_numbers(columns["x"], "x"), [0.5, np.nan, 1e300, -1.0], equal_nan=True)
+    assert convert_to_texts(columns["n"]) == ["1", "2", "3", "4"]
+    assert convert_to_numbers(columns["n"], "n").tolist() == [1, 2, 3, 4]
+    assert np.array_equal(convert_to_numbers(columns["x"], "x"), [0.5, np.nan, 1e300, -1.0], equal_nan=True)
 
 
 def test_the_same_kind_comes_out(make):
     like = make({"x": [1]})
-    frame = frame_of_columns({"code": ["a", "b"], "value": np.array([1.5, np.nan]), "n": np.array([1, 2])}, like)
+    frame = build_frame({"code": ["a", "b"], "value": np.array([1.5, np.nan]), "n": np.array([1, 2])}, like)
     assert isinstance(frame, pa.Table if make is dict else type(like))
-    columns = columns_of_frame(frame)
-    assert column_as_texts(columns["code"]) == ["a", "b"]
-    assert np.array_equal(column_as_numbers(columns["value"], "value"), [1.5, np.nan], equal_nan=True)
+    columns = read_frame_columns(frame)
+    assert convert_to_texts(columns["code"]) == ["a", "b"]
+    assert np.array_equal(convert_to_numbers(columns["value"], "value"), [1.5, np.nan], equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -65,18 +67,18 @@ def test_codes_of_other_types(column, codes):
 
 def test_dictionary_columns_and_chunks():
     column = pa.chunked_array([pa.array(["x", "y"]).dictionary_encode(), pa.array(["y"]).dictionary_encode()])
-    assert column_as_texts(column) == ["x", "y", "y"]
-    assert column_as_numbers(pa.chunked_array([["1"], [" 2.5 ", ""]]), "n").tolist()[:2] == [1, 2.5]
-    assert column_as_numbers(pa.array([True, None]), "b").tolist()[0] == 1
-    assert np.isnan(column_as_numbers(pa.array([None, None]), "b")).all()
+    assert convert_to_texts(column) == ["x", "y", "y"]
+    assert convert_to_numbers(pa.chunked_array([["1"], [" 2.5 ", ""]]), "n").tolist()[:2] == [1, 2.5]
+    assert convert_to_numbers(pa.array([True, None]), "b").tolist()[0] == 1
+    assert np.isnan(convert_to_numbers(pa.array([None, None]), "b")).all()
 
 
 def test_numbers_are_checked():
     with pytest.raises(InputError, match="column 'x' holds something that is not a number") as raised:
-        column_as_numbers(pa.array(["12", "secret"]), "x")
+        convert_to_numbers(pa.array(["12", "secret"]), "x")
     assert "secret" not in str(raised.value)
     with pytest.raises(InputError, match="column 'x' mixes"):
-        columns_of_frame({"x": [1, "a"]})
+        read_frame_columns({"x": [1, "a"]})
 
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
@@ -85,21 +87,21 @@ def test_files_keep_numbers_exactly(write, tmp_path):
     path = tmp_path / ("x.csv" if write is write_csv else "x.parquet")
     write({"code": ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"], "value": values}, path)
     columns = read_frame(path)
-    assert np.array_equal(column_as_numbers(columns["value"], "value"), values, equal_nan=True)
-    assert column_as_texts(columns["code"]) == ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"]
+    assert np.array_equal(convert_to_numbers(columns["value"], "value"), values, equal_nan=True)
+    assert convert_to_texts(columns["code"]) == ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"]
 
 
 @pytest.mark.parametrize("text", ["a;b\n1;2\n", "a\tb\r\n1\t2\r\n", "\ufeffa,b\n1,2\n", "a,b\n1,2"])
 def test_delimiters_and_line_ends(text, tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode())
-    assert {name: column_as_texts(column) for name, column in read_frame(path).items()} == {"a": ["1"], "b": ["2"]}
+    assert {name: convert_to_texts(column) for name, column in read_frame(path).items()} == {"a": ["1"], "b": ["2"]}
 
 
 def test_latin1_is_understood(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("code\nZürich\n".encode("latin-1"))
-    assert column_as_texts(read_frame(path)["code"]) == ["Zürich"]
+    assert convert_to_texts(read_frame(path)["code"]) == ["Zürich"]
 
 
 def test_a_parquet_file_that_claims_too_much(tmp_path, monkeypatch):

@@ -9,9 +9,9 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.data.examples import salazar2004_figure1
+from cellguard.datasets.examples import salazar2004_figure1
 from cellguard.exceptions import UnknownCodeError
-from cellguard.methods.options import base_suggested_to_methods
+from cellguard.methods.options import suggest_base
 from cellguard.methods.registry import METHODS
 
 
@@ -46,8 +46,21 @@ def test_unknown_methods_get_a_hint(table: cg.Table) -> None:
 
 
 def test_the_base_leaves_room_for_every_level(table: cg.Table) -> None:
-    assert base_suggested_to_methods(table) == 5.0
-    assert base_suggested_to_methods(salazar2004_figure1()) == 50.0
+    assert suggest_base(table) == 5.0
+    assert suggest_base(salazar2004_figure1()) == 50.0
+
+
+def test_a_base_too_coarse_for_the_table_is_refused_with_a_reason() -> None:
+    leaves = np.array([[40_000.0, 3, 5], [7, 2, 4], [6, 8, 900]])
+    codes = ["a", "b", "c"]
+    t = cg.Table.from_leaves({"x": codes, "y": codes}, leaves)
+    large = np.where(t.values == 40_000, 8_000.0, 0.0)
+    t = t.with_(sensitive=large > 0, lower=large, upper=large)
+    found = cg.compare(t, ["round", "perturb"], time_limit_s=10)
+    assert [row["status"] for row in found.rows] == ["refused", "refused"]
+    assert all("most positive cells" in row["note"] for row in found.rows)
+    given = cg.compare(t, ["round"], base=suggest_base(t), time_limit_s=10)
+    assert given.rows[0]["status"] != "refused"  # whoever gives a base gets it
 
 
 def test_the_command_prints_one_json_object(tmp_path, capfd, table: cg.Table) -> None:

@@ -7,7 +7,8 @@ import pytest
 from scipy.linalg import LinAlgError
 
 import cellguard as cg
-from cellguard.methods.intervals import interior
+from builders import key
+from cellguard.methods.intervals.narrowest import interior
 
 
 def repeated_relations():
@@ -57,7 +58,7 @@ SINGULAR = [repeated_relations, apart, equal, scales, nearly_fixed, weightless]
 @pytest.mark.parametrize("position", ["classes", "narrowest"])
 @pytest.mark.parametrize("made", SINGULAR, ids=lambda made: made.__name__)
 def test_systems_without_an_inverse_end_in_a_safe_release_or_a_reason(made, position):
-    release = cg.intervals(made(), position=position, seed=1, time_limit_s=10)
+    release = cg.intervals(made(), position=position, key=key(1), time_limit_s=10)
     if release.published:
         assert release.audit().safe
         assert (release.lower <= made().values).all()
@@ -69,7 +70,7 @@ def test_systems_without_an_inverse_end_in_a_safe_release_or_a_reason(made, posi
 @pytest.mark.parametrize("after", [0, 2])
 def test_a_step_that_the_linear_algebra_refuses_ends_the_search(monkeypatch, after):
     steps = []
-    original = interior.NewtonState.step
+    original = interior.NewtonState.take_step
 
     def step(self):
         steps.append(1)
@@ -77,7 +78,7 @@ def test_a_step_that_the_linear_algebra_refuses_ends_the_search(monkeypatch, aft
             raise LinAlgError("singular matrix")
         return original(self)
 
-    monkeypatch.setattr(interior.NewtonState, "step", step)
+    monkeypatch.setattr(interior.NewtonState, "take_step", step)
     rng = np.random.default_rng(4)
     table = cg.Table.from_leaves({d: list("pqrs") for d in "abc"}, rng.integers(20, 90, (4, 4, 4)))  # no network
     inner = np.flatnonzero((table.coordinates > 0).all(axis=1))[[0, 9, 33]]

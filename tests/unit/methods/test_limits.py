@@ -20,7 +20,7 @@ def test_what_cannot_be_is_refused():
 def test_the_last_word_is_within_what_a_limit_may_be_missed_by():
     limits = Limits(time_limit_s=100.0)
     assert limits.deadline.at < limits.last_word.at <= limits.deadline.at + 0.05 * 100.0 + 2.0
-    assert limits.part(0.5).deadline.at == pytest.approx(limits.begin + 50.0)
+    assert limits.take_share(0.5).deadline.at == pytest.approx(limits.begin + 50.0)
     assert Limits(time_limit_s=float("inf")).deadline.left > 1e8
 
 
@@ -44,7 +44,13 @@ def test_every_verb_reports_its_progress_the_same_way(name):
     values = [30, 41, 71, 62, 20, 82, 92, 61, 153]
     table = cg.Table.from_equations(values, relations, sensitive=[0], lower=[2], upper=[2])
     told: list[tuple[float, float]] = []
-    release = METHODS[name].verb(table, time_limit_s=30, seed=1, progress=lambda *figures: told.append(figures))
+    release = METHODS[name].verb(table, time_limit_s=30, progress=lambda *figures: told.append(figures))
     assert release.published
     assert told, "nothing was told"
     assert told[-1][0] == pytest.approx(release.objective)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 100_000])
+def test_absurd_numbers_of_threads_are_refused(threads):
+    with pytest.raises(cg.InputError, match="threads"):
+        Limits(threads=threads)

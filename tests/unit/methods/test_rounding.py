@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.numbers.multiples import multiples_of_bases
+from cellguard._engine.numbers.multiples import split_into_multiples
 from cellguard.exceptions import LevelError, ReleaseError
-from cellguard.methods.round.model import make_rounding_model
-from cellguard.methods.round.problem import Bases, make_rounding_problem
-from cellguard.nouns.release import Rounding
+from cellguard.methods.rounding.model import make_rounding_model
+from cellguard.methods.rounding.problem import Bases, make_rounding_problem
+from cellguard.release.release import Rounding
 
 
 def row(*parts, **fields):
@@ -114,7 +114,7 @@ def test_decimals_are_rounded_to_a_whole_base():
 
 
 def test_a_fixed_cell_must_be_a_multiple():
-    with pytest.raises(cg.InputError, match="cell 0: the cell must be published as it is"):
+    with pytest.raises(cg.InputError, match="cell 0: the cell must be published unchanged"):
         cg.round(row(3, 4, fixed=[0]), base=5)
 
 
@@ -137,7 +137,7 @@ def test_columns_and_cells_translate_both_ways(moved):
     n = table.n_cells
     base, wide = np.full(n, 5.0), np.full(n, np.inf)
     table = table.with_(lb=-wide)
-    bases = Bases(base=base, lattice=multiples_of_bases(table.values, base)[0], step=3, unit=1.0)
+    bases = Bases(base=base, lattice=split_into_multiples(table.values, base)[0], step=3, unit=1.0)
     problem = make_rounding_problem(table, bases, np.array([1.0, 2.0, 3.0, 4.0]), [], np.full(n, moved))
     assert problem.hole.tolist() == [False, moved, False, False]
     model = make_rounding_model(problem)
@@ -145,10 +145,10 @@ def test_columns_and_cells_translate_both_ways(moved):
     for _ in range(50):
         x = rng.integers(problem.low, problem.high + 1)
         x = np.where(problem.hole & (x == 0), 1, x)
-        y = model.y(x)
+        y = model.compute_y(x)
         assert (model.link_rows @ y >= model.link_sides).all()
-        assert model.x(y).tolist() == x.tolist()
-        assert model.constant + model.cost @ y == pytest.approx(problem.loss(x))
+        assert model.compute_x(y).tolist() == x.tolist()
+        assert model.constant + model.cost @ y == pytest.approx(problem.compute_loss(x))
 
 
 # ---------------------------------------------------------------- multiples are a matter of whole numbers
@@ -183,7 +183,7 @@ def test_the_audit_refuses_what_is_no_multiple():
     release = Rounding(
         table=table, status="feasible", objective=0.0, values=table.values + [0, -1, -1], base=np.full(3, 5.0)
     )
-    with pytest.raises(ReleaseError, match=r"cell 0 \(and 1 more\): .*no multiple"):
+    with pytest.raises(ReleaseError, match=r"cell 0 \(and 1 more\): .*not a multiple"):
         release.audit()
 
 

@@ -8,8 +8,8 @@ import pytest
 import cellguard as cg
 from builders import table_with_margins
 from cellguard import generate
-from cellguard.data.examples import salazar2004_figure1
-from cellguard.nouns.release import Suppression
+from cellguard.datasets.examples import salazar2004_figure1
+from cellguard.release.release import Suppression
 
 QUICK = {"method": "heuristic", "rounds": 30}
 
@@ -200,8 +200,8 @@ def test_infeasible_whatever_is_freed():
 def test_a_large_cell_among_small_ones_hides_behind_its_totals_in_large_tables_too():
     from cellguard._engine.clock import NEVER
     from cellguard.methods.limits import Limits
-    from cellguard.methods.suppress.neighbourhoods import LargeSearch
     from cellguard.methods.suppress.problem import SuppressionProblem
+    from cellguard.methods.suppress.search.neighbourhoods import LargeSearch
 
     table = generate.hierarchical(1, branching=((4, 5), (4, 4), (3,)), sensitive=0.3, zeros=0.05)
     search = LargeSearch(problem=SuppressionProblem.of(table, forced=table.sensitive), limits=Limits())

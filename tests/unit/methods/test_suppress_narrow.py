@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csc_array
 
 from cellguard import generate
-from cellguard._engine.ranges.attacker_program import MovementProgram
+from cellguard._engine.ranges.search.attacker_program import MovementProgram
 from cellguard._engine.space.reduce import reduce
-from cellguard.methods.suppress.narrow_program import NarrowProgram
+from cellguard.methods.suppress.search.narrow_program import NarrowProgram
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -7,7 +7,7 @@ import pytest
 
 from cellguard import generate
 from cellguard.methods.suppress import requests
-from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.model.attacker import EXTERNAL, Attacker
 
 
 def many_attackers(seed: int, n: int):
@@ -25,10 +25,10 @@ def many_attackers(seed: int, n: int):
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_left_out_is_implied_and_nothing_else_is(seed, monkeypatch):
     table = many_attackers(seed, 25)
-    few = requests.pattern_asked_by_levels(table).requests
-    monkeypatch.setattr(requests, "_essential_pattern_requests", lambda every, _known, **_: every)
-    every = requests.pattern_asked_by_levels(table).requests
-    asked = requests.pattern_asked_by_levels(table)
+    few = requests.translate_levels(table).requests
+    monkeypatch.setattr(requests, "_drop_implied_requests", lambda every, _known, **_: every)
+    every = requests.translate_levels(table).requests
+    asked = requests.translate_levels(table)
     rooms = []
     for k in range(len(asked.known_ptr) - 1):
         span = slice(asked.known_ptr[k], asked.known_ptr[k + 1])
@@ -38,7 +38,7 @@ def test_what_is_left_out_is_implied_and_nothing_else_is(seed, monkeypatch):
     for q in range(len(every)):
         same = [by for by in range(len(every)) if every.cell[by] == every.cell[q] and by != q and by not in dropped]
         scalable = bool(every.sliding[q] <= every.lower[q] + every.upper[q])
-        if any(requests._pattern_request_implies(every, rooms, by, q, scalable=scalable) for by in same):
+        if any(requests._is_implied_by(every, rooms, by, q, scalable=scalable) for by in same):
             dropped.add(q)
         else:
             kept.append(q)
@@ -49,19 +49,19 @@ def test_what_is_left_out_is_implied_and_nothing_else_is(seed, monkeypatch):
 
 def test_the_work_does_not_grow_with_the_square_of_the_attackers(monkeypatch):
     calls = 0
-    implies = requests._pattern_request_implies
+    implies = requests._is_implied_by
 
     def counted(*args, **more):
         nonlocal calls
         calls += 1
         return implies(*args, **more)
 
-    monkeypatch.setattr(requests, "_pattern_request_implies", counted)
+    monkeypatch.setattr(requests, "_is_implied_by", counted)
     table = generate.hierarchical(1, branching=((3, 3), (4,)), sensitive=0.2, zeros=0)
     free = np.flatnonzero(~table.fixed & ~table.sensitive)
     known = [
         Attacker(name=str(c), cells=np.array([c]), lb=table.values[[c]], ub=table.values[[c]]) for c in free.tolist()
     ]
-    asked = requests.pattern_asked_by_levels(table.with_(attackers=(EXTERNAL, *known)))
+    asked = requests.translate_levels(table.with_(attackers=(EXTERNAL, *known)))
     assert len(known) > 20
     assert calls <= 3 * len(asked.requests)

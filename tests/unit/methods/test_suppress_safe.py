@@ -8,10 +8,10 @@ import pytest
 import cellguard as cg
 from cellguard import generate
 from cellguard.exceptions import InputError
-from cellguard.methods.suppress.requests import pattern_asked_by_levels
-from cellguard.methods.suppress.resist import count_suppression_applies, optimal_suppression_of_counts
-from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.levels import required_levels
+from cellguard.methods.suppress.requests import translate_levels
+from cellguard.methods.suppress.resist import count_suppression_applies, suppress_counts_optimally
+from cellguard.model.attacker import EXTERNAL, Attacker
+from cellguard.model.levels import compute_required_levels
 
 QUICK = {"method": "heuristic", "rounds": 10}
 
@@ -55,7 +55,7 @@ def test_the_optimum_of_counts_obeys_the_smallest_width():
     found = release.audit()
     assert found.integer
     assert found.safe
-    assert (required_levels(table).sliding == 2).all()
+    assert (compute_required_levels(table).sliding == 2).all()
 
 
 @pytest.mark.parametrize("change", ["lower", "attacker", "width"])
@@ -69,7 +69,7 @@ def test_the_optimum_of_counts_is_not_asked_for_what_it_does_not_see(change):
         table = table.with_(attackers=(EXTERNAL, he))
     else:
         with pytest.raises(InputError, match="more than the rule"):
-            optimal_suppression_of_counts(table, cg.CountRule(minimum=5, width=3))
+            suppress_counts_optimally(table, cg.CountRule(minimum=5, width=3))
         return
     assert not count_suppression_applies(table)
     release = cg.suppress(table, time_limit_s=20, rounds=20)
@@ -103,7 +103,7 @@ def knows(name: str, *cells: int, table: cg.Table | None = None) -> Attacker:
 
 def test_who_knows_more_asks_for_what_who_knows_less_asks_for():
     table = grid_with(knows("one", 1), knows("one and two", 1, 2), knows("three", 3))
-    asked = pattern_asked_by_levels(table).requests
+    asked = translate_levels(table).requests
     assert sorted(set(asked.attacker.tolist())) == [2, 3]
     assert len(asked) == 2 * 2
 
@@ -111,6 +111,6 @@ def test_who_knows_more_asks_for_what_who_knows_less_asks_for():
 def test_what_somebody_knows_of_the_cell_itself_only_scales_his_movement_down():
     t = grid_with()
     part = Attacker(name="part", cells=[0], lb=[t.values[0] - 1], ub=[np.inf], sensitive=[0], lower=[1.0], upper=[1.0])
-    assert set(pattern_asked_by_levels(grid_with(part)).requests.attacker.tolist()) == {0}
+    assert set(translate_levels(grid_with(part)).requests.attacker.tolist()) == {0}
     only_width = Attacker(name="width", cells=[0], lb=[t.values[0] - 1], ub=[np.inf], sensitive=[0], sliding=[2.0])
-    assert set(pattern_asked_by_levels(grid_with(only_width)).requests.attacker.tolist()) == {0, 1}
+    assert set(translate_levels(grid_with(only_width)).requests.attacker.tolist()) == {0, 1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,17 +11,15 @@ import cellguard as cg
 from cellguard import generate
 from cellguard._engine.clock import NEVER
 from cellguard.methods.limits import Limits
-from cellguard.methods.suppress import walks
-from cellguard.methods.suppress.improve import Search
 from cellguard.methods.suppress.problem import SuppressionProblem
+from cellguard.methods.suppress.search import walks
+from cellguard.methods.suppress.search.improve import Search
 
 
 @pytest.fixture
 def soon_side_by_side(monkeypatch):
-    monkeypatch.setattr(walks, "_ALONE", 20)
-    monkeypatch.setattr(walks, "_TURN", 10)
-    monkeypatch.setattr(walks, "_CHEAP", 3)
-    monkeypatch.setattr(walks, "_OFTEN", 7)
+    short = replace(walks.WALK_POLICY, rounds_alone=20, turn_rounds=10, rounds_before_ruin=3, rounds_per_ruin=7)
+    monkeypatch.setattr(walks, "WALK_POLICY", short)
 
 
 def started(seed: int = 3) -> Search:
@@ -46,17 +46,17 @@ def test_walks_hand_on_what_they_find(soon_side_by_side):
     assert search.rounds == 300
     assert search.cost <= before
     assert told == sorted(told, reverse=True)
-    assert search.problem.verdicts(search.best)[0].all()
-    assert search.problem.cost(search.best) == search.cost
+    assert search.problem.check_requests(search.best)[0].all()
+    assert search.problem.compute_cost(search.best) == search.cost
 
 
 def test_who_is_behind_goes_on_from_the_best():
     search = started()
     best, dear = (walks.Current(cost=cost, Z=np.zeros((1, 1)), bank=np.zeros((1, 1))) for cost in (1.0, 2.0))
-    two = [walks.Walk(search.forked(np.random.default_rng(k)), start) for k, start in enumerate((dear, best))]
+    two = [walks.Walk(search.copy_with(np.random.default_rng(k)), start) for k, start in enumerate((dear, best))]
     two[1].fresh = [np.ones(len(search.space))]
     pool = len(two[0].search.pool)
-    walks._exchange_between_walks(two)
+    walks._share_patterns(two)
     assert two[0].current is best
     assert two[0].best is best
     assert len(two[0].search.pool) == pool + 1
@@ -67,7 +67,7 @@ def test_who_is_behind_goes_on_from_the_best():
 def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
     search = started()
     calls = []
-    together = walks.tasks_on_threads
+    together = walks.run_on_threads
 
     def interrupted(threads, tasks):
         calls.append(len(tasks))
@@ -76,9 +76,9 @@ def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(walks, "tasks_on_threads", interrupted)
+    monkeypatch.setattr(walks, "run_on_threads", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search.improve(NEVER, 10_000)
-    assert calls[-1] == walks.WALKS
-    assert search.rounds == 20 + 4 * 10 * walks.WALKS
-    assert search.problem.verdicts(search.best)[0].all()
+    assert calls[-1] == walks.WALK_POLICY.walks
+    assert search.rounds == 20 + 4 * 10 * walks.WALK_POLICY.walks
+    assert search.problem.check_requests(search.best)[0].all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array, tril
 
 from cellguard._core.ordering import minimum_degree
-from cellguard._engine.closest.cholesky import SparseCholesky
+from cellguard._engine.solvers.cholesky import SparseCholesky
 
 
 def spd(n, density, seed):
@@ -72,7 +72,7 @@ def test_a_path_is_ordered_with_degrees_of_two():
 
 
 def test_a_large_factor_is_dissected_where_that_saves_work(monkeypatch):
-    from cellguard._engine.closest import cholesky
+    from cellguard._engine.solvers import cholesky
 
     pytest.importorskip("pymetis")
     side = 40

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.closest.interior import InteriorPoint, PointInequalities, Program
 from cellguard._engine.closest.newton_systems import DenseNormal, IterativeNormal, NullSpace, SparseNormal
-from cellguard._engine.space.reduce import independent_rows
+from cellguard._engine.space.reduce import select_independent_rows
 
 RELATIONS = np.array([[-1.0, 1, 1, 0, 0, 0], [0, 0, -1, 1, 2, 0], [0, -1, 0, 0, 1, 1]])
 
@@ -57,5 +57,5 @@ def test_numbers_beyond_what_can_be_computed_with_end_the_search():
 
 def test_rows_that_others_imply_are_left_out():
     T = csr_array(np.vstack([RELATIONS, RELATIONS[0] + RELATIONS[1], 0.0 * RELATIONS[0], RELATIONS[2]]))
-    rows = independent_rows(T)
+    rows = select_independent_rows(T)
     assert len(rows) == np.linalg.matrix_rank(T.toarray()[rows]) == 3

@@ -63,7 +63,7 @@ def safe(x, pattern, sensitive, cells=None):
 
 def optimum(x, law):
     """The cheapest safe pattern, found by trying all of them."""
-    sensitive, cost = law.sensitive(x), law.cost(x)
+    sensitive, cost = law.find_sensitive(x), law.compute_cost(x)
     patterns, cells = all_patterns(x.shape)
     hide = ~(patterns | ~sensitive).all(axis=(1, 2))
     total = (patterns * cost).sum(axis=(1, 2))
@@ -92,7 +92,7 @@ def test_optimal_pattern_equals_trying_all(shape):
     for seed in range(40):
         x = some_table(seed, shape)
         for law in some_laws(shape, seed):
-            found, _ = twoway.optimal_count_pattern(x, law)
+            found, _ = twoway.find_optimal_pattern(x, law)
             expected = optimum(x, law)
             assert (found is None) == (expected is None), seed
             assert found is None or np.array_equal(found, expected), seed
@@ -103,7 +103,7 @@ def test_feasibility_intervals_equal_plain_enumeration():
     for seed in range(60):
         x = some_table(seed, (3, 4))
         pattern = rng.random(x.shape) < 0.6
-        low, high = twoway.feasible_count_intervals(x, pattern)
+        low, high = twoway.compute_feasible_intervals(x, pattern)
         found, cells = candidates(x, pattern)
         assert np.array_equal(low[~pattern], x[~pattern])
         for k, (i, j) in enumerate(cells):
@@ -116,7 +116,7 @@ def test_candidates_equal_plain_enumeration():
         x = some_table(seed, (3, 4))
         pattern = rng.random(x.shape) < 0.5
         expected, _ = candidates(x, pattern)
-        found = twoway.candidate_count_tables(x, pattern, 100_000)
+        found = twoway.enumerate_candidate_tables(x, pattern, 100_000)
         assert twoway.number_of_count_tables(x, pattern, 10**9) == len(expected) == len(found)
         assert (found[:, ~pattern] == x[~pattern]).all()
         assert {tuple(y) for y in found[:, pattern].tolist()} == {tuple(y) for y in expected.tolist()}
@@ -129,7 +129,7 @@ def survivors(x, pattern, law, survive):
         y = x.copy()
         for value, cell in zip(row, cells, strict=True):
             y[cell] = value
-        sensitive = law.sensitive(y)
+        sensitive = law.find_sensitive(y)
         if survive == "optimal":
             keeps = np.array_equal(optimum(y, law), pattern)
         else:
@@ -148,10 +148,10 @@ def test_attack_equals_plain_enumeration(survive):
     for seed in range(220):
         x = some_table(seed)
         law = next(iter([*some_laws(x.shape, seed)][seed % 3 :]))
-        pattern, _ = twoway.optimal_count_pattern(x, law)
+        pattern, _ = twoway.find_optimal_pattern(x, law)
         if pattern is None or not pattern.any():
             continue
-        found = twoway.effective_count_intervals(x, pattern, law, survive=survive, limit=10**6)
+        found = twoway.compute_effective_intervals(x, pattern, law, survive=survive, limit=10**6)
         expected = np.array(list(survivors(x, pattern, law, survive)))
         assert found.finished
         assert np.array_equal(found.low, expected.min(axis=0)), seed
@@ -161,7 +161,7 @@ def test_attack_equals_plain_enumeration(survive):
         if survive == "minimal":
             wide = expected.max(axis=0) - expected.min(axis=0) >= WIDTH
             may = pattern & (expected.min(axis=0) < MINIMUM)
-            assert twoway.counts_keep_width(x, pattern, law, limit=10**6).passed == bool(wide[may].all()), seed
+            assert twoway.check_widths(x, pattern, law, limit=10**6).passed == bool(wide[may].all()), seed
         attacked += 1
     assert attacked > 150
 
@@ -177,12 +177,12 @@ def test_attack_depends_on_what_is_published_only():
     for seed in range(40):
         x = some_table(seed, (4, 4))
         law = some_law(x.shape, seed)
-        pattern, _ = twoway.optimal_count_pattern(x, law)
+        pattern, _ = twoway.find_optimal_pattern(x, law)
         if pattern is None:
             continue
-        for y in twoway.candidate_count_tables(x, pattern, 20):
+        for y in twoway.enumerate_candidate_tables(x, pattern, 20):
             assert np.array_equal(first_candidate(x, pattern), first_candidate(y, pattern))
-            one, other = (twoway.effective_count_intervals(t, pattern, law, limit=200) for t in (x, y))
+            one, other = (twoway.compute_effective_intervals(t, pattern, law, limit=200) for t in (x, y))
             assert one.work == other.work
             assert np.array_equal(one.low, other.low)
             assert np.array_equal(one.inner_high, other.inner_high)
@@ -196,9 +196,9 @@ def test_unfinished_ends_are_outer_bounds():
     for _ in range(30):
         x = np.abs(np.rint(rng.normal(15, 10, (5, 5)))).astype(np.int64)
         law = some_law(x.shape, 1, minimum=5, width=8)
-        pattern, _ = twoway.optimal_count_pattern(x, law)
-        full = twoway.effective_count_intervals(x, pattern, law, limit=10**7)
-        cut = twoway.effective_count_intervals(x, pattern, law, limit=40)
+        pattern, _ = twoway.find_optimal_pattern(x, law)
+        full = twoway.compute_effective_intervals(x, pattern, law, limit=10**7)
+        cut = twoway.compute_effective_intervals(x, pattern, law, limit=40)
         assert (cut.low <= full.low).all()
         assert (cut.high >= full.high).all()
         assert ((cut.inner_low >= full.low) | (cut.inner_low > cut.inner_high)).all()
@@ -210,14 +210,14 @@ def test_unfinished_ends_are_outer_bounds():
 def test_search_stops_at_its_limit():
     x = np.abs(np.rint(np.random.default_rng(2).normal(15, 10, (8, 8)))).astype(np.int64)
     law = some_law(x.shape, 1, minimum=5, width=8)
-    _, nodes = twoway.optimal_count_pattern(x, law, limit=5)
+    _, nodes = twoway.find_optimal_pattern(x, law, limit=5)
     assert nodes == 6
 
 
 def test_share_of_draws_counts_the_optima():
     x = some_table(3)
     law = some_law(x.shape, 3)
-    pattern, _ = twoway.optimal_count_pattern(x, law)
+    pattern, _ = twoway.find_optimal_pattern(x, law)
     draws = np.array([some_law(x.shape, seed).base for seed in range(20)])
     expected = np.mean([np.array_equal(optimum(x, some_law(x.shape, seed)), pattern) for seed in range(20)])
-    assert twoway.optimal_share_of_counts(x[None], pattern, law, draws, limit=10**6).tolist() == [expected]
+    assert twoway.estimate_optimal_shares(x[None], pattern, law, draws, limit=10**6).tolist() == [expected]

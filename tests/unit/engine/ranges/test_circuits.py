@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from builders import with_margins
 from cellguard._core.widest import added, widest
-from cellguard._core.witnesses import choose
+from cellguard._core.witnesses import choose, lower_shares
 
 
 def two_way(n):
@@ -71,3 +71,23 @@ def test_a_question_takes_the_first_movement_that_is_enough():
     best, moved = choose(start, index, value, share, **ask, sign=-1.0)
     assert best.tolist() == [2, 2, 2]
     assert moved.tolist() == [8.0, 8.0, 8.0]
+
+
+def test_a_share_is_what_the_slack_of_a_view_allows():
+    rng = np.random.default_rng(5)
+    moves = np.where(rng.random((6, 9)) < 0.5, rng.normal(0.0, 3.0, (6, 9)), 0.0)
+    by_variable = csr_array(moves.T)
+    n, views = 40, 4
+    variable, view = rng.integers(0, 9, n), rng.integers(0, views, n)
+    down, up = rng.uniform(0.0, 4.0, n), rng.uniform(0.0, 4.0, n)
+    down[:5] = up[:5] = 0.0
+    up[-1] = np.inf
+    share = np.ones((6, views))
+    index = by_variable.indptr.astype(np.int64), by_variable.indices.astype(np.int64)
+    lower_shares(*index, by_variable.data, variable, view, down, up, share)
+    expected = np.ones((6, views))
+    for i, v, below, above in zip(variable, view, down, up, strict=True):
+        for m in np.flatnonzero(moves[:, i]):
+            slack = above if moves[m, i] > 0 else below
+            expected[m, v] = min(expected[m, v], slack / abs(moves[m, i]))
+    assert np.allclose(share, expected, rtol=1e-15, atol=0.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.cuts import Separator
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
+from cellguard._engine.ranges.search.cuts import Separator
 from cellguard._engine.space.reduce import reduce
 
 
@@ -32,17 +32,18 @@ def room_of(rng, n):
 
 
 def is_safe(T, a, down, up, cells, lower, upper, sliding):
-    return bool(ranges(Sight(T, a - down, a + up, a), AskedRanges(cells, lower, upper, sliding)).safe.all())
+    return bool(compute_ranges(Sight(T, a - down, a + up, a), AskedRanges(cells, lower, upper, sliding)).safe.all())
 
 
+@pytest.mark.parametrize("nearest_next", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_cuts_hold_for_every_safe_release_and_fail_where_they_were_found(seed):
+def test_cuts_hold_for_every_safe_release_and_fail_where_they_were_found(seed, nearest_next):
     T, a = table_3x3()
     rng = np.random.default_rng(seed)
     cells = np.array([0, 4])
     levels = {name: rng.integers(0, 4, 2).astype(float) for name in ("lower", "upper", "sliding")}
     known_down, known_up = rng.integers(4, 9, 9).astype(float), rng.integers(4, 9, 9).astype(float)
-    separator = Separator(T, AskedRanges(cells, **levels), known=(known_down, known_up))
+    separator = Separator(T, AskedRanges(cells, **levels), known=(known_down, known_up), nearest_next=nearest_next)
     rooms = [(known_down, known_up), *(room_of(rng, 9) for _ in range(40))]
     safe, cuts = [], []
     for down, up in rooms:
@@ -50,14 +51,14 @@ def test_cuts_hold_for_every_safe_release_and_fail_where_they_were_found(seed):
         joined = np.minimum(down, known_down), np.minimum(up, known_up)
         assert bool(found) != is_safe(T, a, *joined, cells, **levels)
         for cut in found:
-            assert cut.activity(down, up) < cut.level
+            assert cut.compute_activity(down, up) < cut.level
         cuts += found
         if not found:
             safe.append((down, up))
     assert cuts
     assert safe
     for cut, (down, up) in product(cuts, safe):
-        assert cut.activity(down, up) >= cut.level - 1e-9
+        assert cut.compute_activity(down, up) >= cut.level - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -100,10 +101,10 @@ def test_the_row_of_a_cut_forbids_what_it_was_found_for():
     assert {cut.side for cut in cuts} == {"lower", "upper"}
     zero = np.zeros(9)
     for cut in cuts:
-        row = cut.row(up=(zero, 2 * a), down=(zero, a))
+        row = cut.build_row(up=(zero, 2 * a), down=(zero, a))
         assert row.rhs == 5.0
-        assert row.violation(y) > 0
-        assert row.violation(np.ones(9)) <= 0
+        assert row.measure_violation(y) > 0
+        assert row.measure_violation(np.ones(9)) <= 0
 
 
 def test_a_cell_that_nothing_can_protect_gives_a_cut_without_support():

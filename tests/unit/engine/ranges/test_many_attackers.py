@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._engine.ranges import coalitions
-from cellguard._engine.ranges.implied import Tightened, implied_room, room_tightened_by_views
-from cellguard._engine.ranges.many import Views, ranges_for
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard.check.audit import audit
-from cellguard.check.witnesses import read_witnesses, verify
-from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.levels import required_levels
-from cellguard.nouns.release import Status, Suppression
+from cellguard._engine.ranges.implied import Tightened, tighten_slack, tighten_slack_of_views
+from cellguard._engine.ranges.many import Views, compute_ranges_for_views
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
+from cellguard.auditing.audit import audit
+from cellguard.auditing.witnesses import list_audited_attackers, read_witnesses, verify
+from cellguard.model.attacker import EXTERNAL, Attacker
+from cellguard.model.levels import add_respondents
+from cellguard.release.release import Status, Suppression
 
 
 def survey(n=500, seed=0, scale=1.0):
@@ -47,10 +47,9 @@ def one_by_one(release, everywhere):
     """Every attacker alone, by the range engine without anything shared."""
     verdicts = []
     table = release.table
-    for attacker in table.attackers:
-        need = required_levels(table, attacker, everywhere=everywhere)
+    for attacker, need in list_audited_attackers(release, everywhere=everywhere):
         lo, hi = release.published_bounds(attacker)
-        found = ranges(
+        found = compute_ranges(
             Sight(table.relations, lo, hi, table.values), AskedRanges(need.cells, need.lower, need.upper, need.sliding)
         )
         verdicts.append((found.safe, found.unsafe))
@@ -62,7 +61,7 @@ def one_by_one(release, everywhere):
     [(0.1, 0, 1.0, True), (0.3, 1, 1.0, False), (0.5, 2, 1e-3, False), (0.25, 3, 1e6, False)],
 )
 def test_the_same_verdicts_as_one_by_one(share, seed, scale, everywhere):
-    table = cg.with_insiders(survey(seed=seed, scale=scale))
+    table = add_respondents(survey(seed=seed, scale=scale).with_(whole=False))
     assert len(table.attackers) > 50
     release = withheld(table, share, seed)
     found = audit(release, everywhere=everywhere)
@@ -101,7 +100,7 @@ def test_witnesses_are_shared_and_prove_each_attacker(tmp_path):
     # what one attacker may use of a table another may not
     k = next(k for k, p in enumerate(proofs) if p.high_share is not None and min(p.high_share) < 1)
     greedy = replace(proofs[k], high_share=None, low_share=None)
-    assert any("interval that he knows" in p for p in verify(careful, [greedy]).problems)
+    assert any("interval that the attacker knows" in p for p in verify(careful, [greedy]).problems)
     beyond = [*proofs]
     beyond[k] = replace(proofs[k], high_share=[Fraction(2)] * len(proofs[k].cells))
     assert any("beyond its end" in p for p in verify(careful, beyond).problems)
@@ -115,7 +114,7 @@ def test_exactly_known_cells_stand_still_exactly():
         exactly = finding.attacker.cells[finding.attacker.lb == finding.attacker.ub]
         rows = np.unique([*finding.low_witness[finding.safe], *finding.high_witness[finding.safe], -1])[1:]
         for row in rows.tolist():
-            assert not set(finding.witnesses.row(row)) & set(exactly.tolist())
+            assert not set(finding.witnesses.get_row(row)) & set(exactly.tolist())
             looked_at += len(exactly) > 0
     assert looked_at > 50
 
@@ -165,7 +164,7 @@ def test_views_without_requests_and_without_knowledge():
         known_ptr=np.zeros(3, np.int64), known_cell=none.astype(np.int64), known_lo=none, known_hi=none,
         view=none.astype(np.int64), cell=none.astype(np.int64), lower=none, upper=none, sliding=none,
     )  # fmt: skip
-    assert len(ranges_for(Sight(T, lo, hi, a), nothing, certify=True).safe) == 0
+    assert len(compute_ranges_for_views(Sight(T, lo, hi, a), nothing, certify=True).safe) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -175,16 +174,18 @@ def test_tightened_room_is_what_implied_room_says_of_each_view(seed):
     A = csr_array(A[np.flatnonzero(np.diff(A.indptr) > 1)])
     down, up = rng.integers(0, 9, (2, 20)).astype(float)
     up[rng.random(20) < 0.3] = np.inf
-    down, up = implied_room(A, down, up)
-    down, up = implied_room(A, down, up)
+    down, up = tighten_slack(A, down, up)
+    down, up = tighten_slack(A, down, up)
     known = {v: rng.choice(20, 3, replace=False) for v in range(4)}
     key = np.concatenate([v * 20 + cells for v, cells in known.items()])
-    room = Tightened.joined(20, key, down[key % 20] * rng.random(12), np.minimum(up[key % 20], 3.0) * rng.random(12))
-    tight = room_tightened_by_views(A, down, up, room)
+    room = Tightened.join_least(
+        20, key, down[key % 20] * rng.random(12), np.minimum(up[key % 20], 3.0) * rng.random(12)
+    )
+    tight = tighten_slack_of_views(A, down, up, room)
     for v, cells in known.items():
         d, u = down.copy(), up.copy()
-        d[cells], u[cells] = room.of(np.full(3, v), cells, d[cells], u[cells])
+        d[cells], u[cells] = room.get_slack(np.full(3, v), cells, d[cells], u[cells])
         every = np.arange(20)
-        own = tight.of(np.full(20, v), every, down, up)
-        for mine, whole in zip(own, implied_room(A, d, u), strict=True):
+        own = tight.get_slack(np.full(20, v), every, down, up)
+        for mine, whole in zip(own, tighten_slack(A, d, u), strict=True):
             np.testing.assert_allclose(mine, whole, rtol=1e-12)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard.nouns.table import Table
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, compute_ranges
+from cellguard.model.table import Table
 
 
 @pytest.mark.parametrize(("name", "share"), [("targus", 0.5), ("hie1372d", 0.75), ("table7", 0.3), ("table1", 0.2)])
@@ -15,7 +15,7 @@ def test_ranges_equal_a_separate_solver(name, share, csplib):
     hidden = (table.sensitive | (rng.random(table.n_cells) < share)) & ~(table.fixed & ~table.sensitive)
     lo, hi = np.where(hidden, table.lb, table.values), np.where(hidden, table.ub, table.values)
     cells = table.sensitive_cells
-    found = ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
+    found = compute_ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
     assert len(cells) > 5
     for k in rng.permutation(len(cells))[:6]:
         cost = np.zeros(table.n_cells)

@@ -1,12 +1,14 @@
 """Movements that were shown before: used where they hold, of no effect where they do not."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.many import Views, ranges_for
-from cellguard._engine.ranges.ranges import ranges
-from cellguard._engine.ranges.shown import remember_shown, remembering_shown, stretched_witnesses
+from cellguard._engine.ranges.many import Views, compute_ranges_for_views
+from cellguard._engine.ranges.ranges import compute_ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
+from cellguard._engine.ranges.witnesses.shown import ShownMovements, scale_movements
 
 
 def rows_of_three(n: int) -> tuple[csr_array, np.ndarray, np.ndarray, np.ndarray]:
@@ -32,24 +34,24 @@ def linked(n: int) -> tuple[csr_array, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_known_movements_spare_programs(monkeypatch):
-    for place in ("range_search", "parts"):
+    for place in ("search.range_search", "parts"):
         monkeypatch.setattr(f"cellguard._engine.ranges.{place}.LARGE", 5)
     T, lo, hi, a = linked(6)
     cells = np.flatnonzero(hi > lo)
     level = np.full(len(cells), 4.0)
     sight, asked = Sight(T, lo, hi, a), AskedRanges(cells, level, level)
-    first = ranges(sight, asked)
+    first = compute_ranges(sight, asked)
     assert first.safe.all()
-    with remembering_shown():
-        remember_shown(first.witnesses)
-        again = ranges(sight, asked)
+    shown = ShownMovements()
+    shown.remember(first.witnesses)
+    again = compute_ranges(replace(sight, shown=shown), asked)
     assert again.safe.all()
     assert again.programs == 0
-    assert ranges(sight, asked).programs == first.programs  # forgotten
+    assert compute_ranges(sight, asked).programs == first.programs  # forgotten
 
 
 def test_wrong_movements_show_nothing(monkeypatch):
-    for place in ("range_search", "parts", "many"):
+    for place in ("search.range_search", "parts", "many"):
         monkeypatch.setattr(f"cellguard._engine.ranges.{place}.LARGE", 5)
     T, lo, hi, a = linked(6)
     cells = np.flatnonzero(hi > lo)
@@ -65,15 +67,14 @@ def test_wrong_movements_show_nothing(monkeypatch):
     lies[0, cells] = 5.0  # breaks every relation
     lies[1, 1], lies[1, 2] = 5.0, -5.0  # breaks the sum of first parts
     lies[2, [1, 2, 5, 6]] = [5.0, -5.0, -5.0, 5.0]  # keeps the relations, and leaves the bounds
-    with remembering_shown():
-        remember_shown(csr_array(lies))
-        assert not ranges(Sight(T, lo, hi, a), AskedRanges(cells, level, level)).safe.any()
-        assert not ranges_for(Sight(T, lo, hi, a), views, certify=True).safe.any()
+    shown = ShownMovements([csr_array(lies)])
+    assert not compute_ranges(Sight(T, lo, hi, a, shown=shown), AskedRanges(cells, level, level)).safe.any()
+    assert not compute_ranges_for_views(Sight(T, lo, hi, a, shown=shown), views, certify=True).safe.any()
 
 
 def test_movements_are_stretched_as_far_as_the_room_allows():
     v = csr_array(np.array([[1.0, -1.0, 0.0, 2.0, -2.0]]))
     down, up = np.array([3.0, 9, 9, 9, 9]), np.array([4.0, 9, 9, 8, 9])
-    forth, back = (stretched_witnesses(way, (down, up), np.array([0, 0, 0, 1, 1]), 2).toarray()[0] for way in (v, -v))
+    forth, back = (scale_movements(way, (down, up), np.array([0, 0, 0, 1, 1]), 2).toarray()[0] for way in (v, -v))
     assert forth.tolist() == [4.0, -4.0, 0.0, 8.0, -8.0]
     assert back.tolist() == [-3.0, 3.0, 0.0, -9.0, 9.0]

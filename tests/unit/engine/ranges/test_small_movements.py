@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.ranges.small_movements import SmallMovements
+from cellguard._engine.ranges.search.small_movements import SmallMovements
 from cellguard._engine.space.reduce import reduce
-from cellguard.data.generate import census, cube
+from cellguard.datasets.generate import census, cube
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_piled_up_movements_are_feasible_and_reach_levels(system):
     table, reduction, down, up = system
     moves = SmallMovements(reduction.basis, down, up)
     cells = reduction.parameters[:100]
-    v = moves.piled_up([(1, cells, np.ones(100)), (-1, cells, np.ones(100))])
+    v = moves.combine_movements([(1, cells, np.ones(100)), (-1, cells, np.ones(100))])
     check(table, v, down, up)
     assert (np.abs(v[cells]) >= 1).sum() > 5
 
@@ -42,7 +42,7 @@ def test_around_a_variable_nothing_leaves_its_room(system, side):
     room = up if side > 0 else down
     reached = 0
     for cell in np.flatnonzero(room >= 1)[:40]:
-        v = moves.around(int(cell), side, 1.0)
+        v = moves.find_around(int(cell), side, 1.0)
         if v is not None:
             check(table, v, down, up)
             assert side * v[cell] <= 1.0 + 1e-9

@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 
 from builders import with_margins
 from cellguard._engine.clock import NEVER
-from cellguard._engine.ranges.cheapest import parts_of_witness
-from cellguard._engine.ranges.many import Sight, Views, ranges_for
-from cellguard._engine.ranges.ranges import AskedRanges, ranges
-from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
+from cellguard._engine.ranges.many import Sight, Views, compute_ranges_for_views
+from cellguard._engine.ranges.ranges import AskedRanges, compute_ranges
+from cellguard._engine.ranges.witnesses.cheapest import split_movement
+from cellguard._engine.ranges.witnesses.sparse_witnesses import find_sparse_witnesses
 
 
 def square(rng, n):
@@ -39,9 +39,9 @@ def test_the_verdicts_are_those_of_programs(seed, monkeypatch):
         known_ptr=np.arange(0, len(known) + 1, 2), known_cell=known, known_lo=a[known], known_hi=a[known],
         view=view, cell=cell, lower=level, upper=level, sliding=np.zeros(len(cell)),
     )  # fmt: skip
-    by_programs = ranges_for(Sight(T, lo, hi, a), views, certify=True)
+    by_programs = compute_ranges_for_views(Sight(T, lo, hi, a), views, certify=True)
     monkeypatch.setattr("cellguard._engine.ranges.many._MANY", 0)
-    sparse = ranges_for(Sight(T, lo, hi, a), views, certify=True)
+    sparse = compute_ranges_for_views(Sight(T, lo, hi, a), views, certify=True)
     assert sparse.safe.any()
     assert np.array_equal(sparse.safe, by_programs.safe)
     assert np.array_equal(sparse.unsafe, by_programs.unsafe)
@@ -50,7 +50,7 @@ def test_the_verdicts_are_those_of_programs(seed, monkeypatch):
 def test_a_movement_falls_apart_where_nothing_holds_it_together():
     T = csr_array(np.kron(np.eye(3), [1.0, 1.0, -1.0]))
     z = np.array([2.0, 0, 2, 0, -3, -3, 0, 0, 0])
-    parts = parts_of_witness(T, z)
+    parts = split_movement(T, z)
     assert len(parts) == 2
     assert np.array_equal(sum(parts), z)
     for part in parts:
@@ -63,13 +63,15 @@ def test_sparse_witnesses_are_exact_and_show_what_ranges_show(seed):
     T, lo, hi, a, hidden = square(rng, 6)
     level = np.ceil(0.3 * a[hidden])
     sight, asked = Sight(T, lo, hi, a), AskedRanges(hidden, level, level)
-    found = sparse_witnesses(sight, asked, NEVER)
-    assert np.array_equal(found.met, ranges(sight, asked, certify=True).safe)
+    found = find_sparse_witnesses(sight, asked, NEVER)
+    assert np.array_equal(found.met, compute_ranges(sight, asked, certify=True).safe)
     assert found.met.any()
     slides = AskedRanges(hidden, level, level, 3 * level)  # what slides may be divided in more ways than it tries
-    assert not (sparse_witnesses(sight, slides, NEVER).met & ~ranges(sight, slides, certify=True).safe).any()
+    assert not (
+        find_sparse_witnesses(sight, slides, NEVER).met & ~compute_ranges(sight, slides, certify=True).safe
+    ).any()
     for row in range(found.movements.numerators.shape[0]):
-        z = found.movements.row(row)
+        z = found.movements.get_row(row)
         for k in range(T.shape[0]):
             span = slice(T.indptr[k], T.indptr[k + 1])
             terms = zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True)

@@ -63,3 +63,21 @@ def test_programs_with_other_numbers_of_threads_are_solved_one_after_the_other()
     first = knapsack(1)
     assert knapsack(2).solve().optimal
     assert first.solve().optimal
+
+
+def test_another_user_of_highs_with_more_threads_does_no_harm() -> None:
+    """HiGHS refuses to start with another number of threads than the process began with: PuLP, for one, sets four."""
+    import highspy
+
+    highspy.Highs.resetGlobalScheduler(True)
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    other.setOptionValue("threads", 4)
+    other.addVariable(0, 1)
+    try:
+        assert other.run() == highspy.HighsStatus.kOk
+        lp = square()
+        lp.set_costs(np.array([0, 1]), np.array([1.0, 2.0]))
+        assert lp.solve(maximize=True).objective == 7.0
+    finally:
+        highspy.Highs.resetGlobalScheduler(True)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._engine.space import cross
-from cellguard._engine.space.cross import crosses_of_tables, relations_from_cross_null_space, telling_crosses
+from cellguard._engine.space.cross import derive_cross_relations, filter_informative_crosses, find_crosses
 
 FIRMS = {
     ("North", "mining", "large"): [25, 15], ("North", "energy", "large"): [200] * 5, ("North", "crafts", "small"): [10] * 6,
@@ -41,9 +41,9 @@ def margins(filled, pairs=PAIRS):
 
 def relations(coordinates, leaves, empty, known):
     trees = [{0: [np.flatnonzero(leaf).tolist()]} for leaf in leaves]
-    crosses = crosses_of_tables(coordinates, trees, empty)
-    telling = telling_crosses(crosses)
-    return relations_from_cross_null_space(telling[0], empty, known) if telling else known[:0]
+    crosses = find_crosses(coordinates, trees, empty)
+    telling = filter_informative_crosses(crosses)
+    return derive_cross_relations(telling[0], empty, known) if telling else known[:0]
 
 
 def rank(A):
@@ -79,15 +79,15 @@ def test_a_full_cross_tells_nothing():
 def test_tables_that_form_a_tree_tell_nothing():
     filled = np.random.default_rng(1).random((3, 3, 3)) < 0.3
     *given, _ = margins(filled, pairs=((0, 1), (1, 2)))
-    assert cross._cyclic_layouts_in_cross_space([frozenset(p) for p in ((0, 1), (1, 2))]) == []
+    assert cross._find_cyclic_layouts([frozenset(p) for p in ((0, 1), (1, 2))]) == []
     assert relations(*given).shape[0] == 0
 
 
 def test_cycles_are_found_below_what_hangs_on_them():
     layouts = [frozenset(x) for x in ((0, 1), (1, 2), (0, 2), (2, 3), (0,), (1,))]
-    assert set(cross._cyclic_layouts_in_cross_space(layouts)) == set(layouts[:3])
+    assert set(cross._find_cyclic_layouts(layouts)) == set(layouts[:3])
     four = [frozenset(x) for x in ((0, 1), (1, 2), (2, 3), (3, 0))]
-    assert set(cross._cyclic_layouts_in_cross_space(four)) == set(four)
+    assert set(cross._find_cyclic_layouts(four)) == set(four)
 
 
 def test_a_vast_cross_is_left_alone(monkeypatch):

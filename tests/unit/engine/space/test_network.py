@@ -42,7 +42,7 @@ def test_two_dimensions_with_one_hierarchy_are_a_network(table: cg.Table, is_net
     np.add.at(balance, network.tail, -movements)
     assert np.abs(balance).max(initial=0.0) < 1e-9
     # circulations of a connected graph: as many degrees of freedom as arcs beyond a spanning tree
-    assert movements.shape[1] == len(network.cells) - network._rank()
+    assert movements.shape[1] == len(network.cells) - network._compute_rank()
 
 
 def test_fixed_cells_are_no_arcs() -> None:

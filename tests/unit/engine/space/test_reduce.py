@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from cellguard._engine.space.reduce import reduce, residues_modulo_prime
+from cellguard._engine.space.reduce import compute_residues, reduce
 
 
 def crossed(shape: tuple[int, ...]) -> csr_array:
@@ -98,7 +98,7 @@ def test_components_are_apart() -> None:
 def test_residues_of_binary_fractions_are_exact(x: float) -> None:
     numerator, denominator = x.as_integer_ratio()
     p = 2147483647
-    assert residues_modulo_prime(np.array([x, 0.25]))[0] == numerator * pow(denominator, -1, p) % p
+    assert compute_residues(np.array([x, 0.25]))[0] == numerator * pow(denominator, -1, p) % p
 
 
 def test_no_cells_and_no_relations() -> None:
