@@ -11,10 +11,10 @@ from joblib import parallel_config
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
-from cellguard.check.audit import audit
-from cellguard.methods.suppress.verb import suppress
-from cellguard.nouns.release import Release, Status, Suppression
-from cellguard.nouns.table import Table
+from cellguard.auditing.audit import audit
+from cellguard.methods.suppress.suppress import suppress
+from cellguard.model.table import Table
+from cellguard.release.release import Release, Status, Suppression
 
 SAMPLE = 30
 """So many of the naive programs are solved; their mean stands for all of them."""

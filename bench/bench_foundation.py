@@ -9,13 +9,13 @@ import sys
 from figures import CSPLIB, figure, peak_gib, seconds
 
 from cellguard._engine.space.reduce import reduce
-from cellguard.nouns.table import Table
+from cellguard.model.table import Table
 
 
 def start() -> None:
     """Importing the package, and the help of the command line."""
     code = (
-        "import time; t = time.process_time(); import cellguard, cellguard.nouns.table; print(time.process_time() - t)"
+        "import time; t = time.process_time(); import cellguard, cellguard.model.table; print(time.process_time() - t)"
     )
     took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
     figure("import cellguard, with its tables", took, 0.4)

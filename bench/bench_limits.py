@@ -12,9 +12,9 @@ from figures import CSPLIB, figure
 import cellguard as cg
 from cellguard import generate
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.release import Release, Status, Suppression
-from cellguard.nouns.table import Table
+from cellguard.model.attacker import EXTERNAL, Attacker
+from cellguard.model.table import Table
+from cellguard.release.release import Release, Status, Suppression
 
 SHARE, SECONDS = 0.05, 2.0
 """So much longer than its limit a verb may take."""

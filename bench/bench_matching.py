@@ -6,9 +6,9 @@ import time
 
 from figures import figure
 
-from cellguard import generate
-from cellguard.check.attack import CountRule, matching_attack
-from cellguard.methods.suppress.resist import optimal_suppression_of_counts, resist_matching
+from cellguard import Key, generate
+from cellguard.attacks import CountRule, matching_attack
+from cellguard.methods.suppress.resist import suppress_against_matching, suppress_counts_optimally
 
 RULE = CountRule(minimum=5, width=8)
 LIMIT = 50_000_000
@@ -18,7 +18,7 @@ LIMIT = 50_000_000
 def tables(side: int, number: int):
     """Return generated tables that some pattern protects, with their optimal suppression."""
     made = (generate.frequency(seed=seed, rows=side, columns=side) for seed in range(10**6))
-    released = (optimal_suppression_of_counts(table, RULE) for table in made)
+    released = (suppress_counts_optimally(table, RULE) for table in made)
     kept = (release for release in released if release.published)
     return [next(kept) for _ in range(number)]
 
@@ -42,7 +42,7 @@ def defend(cells: int, number: int) -> None:
     times, draws, paid, least = [], 0, 0, 0
     for release in tables(round(cells**0.5), number):
         start = time.process_time()
-        resistant = resist_matching(release.table, RULE, seed=1)
+        resistant = suppress_against_matching(release.table, RULE, key=Key.from_public_number(1))
         times.append(time.process_time() - start)
         if resistant.published:
             draws += resistant.details["draws"]
@@ -54,7 +54,7 @@ def defend(cells: int, number: int) -> None:
 def main() -> None:
     """Print the figures; the first table loads what is needed."""
     matching_attack(tables(4, 1)[0], RULE)
-    resist_matching(tables(4, 1)[0].table, RULE, seed=1)
+    suppress_against_matching(tables(4, 1)[0].table, RULE, key=Key.from_public_number(1))
     attack(16, 200, None, 1.412)
     attack(25, 200, 0.01, 102.2)
     attack(36, 200, 0.1, 538.9)

@@ -18,8 +18,8 @@ from figures import figure, peak_gib
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.data.tabulate.many import AskedTable, parts_tabulated_from_records
-from cellguard.nouns.publication import Part
+from cellguard.model.linked.publication import Part
+from cellguard.tabulation.many import AskedTable, tabulate_parts
 
 FOLDER = Path(os.environ.get("CELLGUARD_PUBLICATION", Path(__file__).resolve().parents[2] / "shared" / "publication"))
 LINKED = {
@@ -58,7 +58,7 @@ def linked() -> None:
     found = cg.Publication.of({name: linked_table(*what) for name, what in LINKED.items()})
     for insiders, target in ((False, 280.0), (None, None)):
         # a cell weighs one in every table that shows it: the sum over the tables is what is made small
-        publication = found.with_table(found.table.with_(weights=found.standing(), insiders=insiders))
+        publication = found.replace_table(found.table.with_(weights=found.sum_priorities(), insiders=insiders))
         begin = time.monotonic()
         # whoever counts rounds leaves time to confirm that no respondent computes anything
         release = cg.suppress(
@@ -127,7 +127,7 @@ def generated_parts() -> list[Part]:
         for layout in LAYOUTS
     ]
     names = ("turnover", "domestic", "exports", "union", "elsewhere")
-    return parts_tabulated_from_records(rows, by, asked, {name: name for name in names}, top=2)
+    return tabulate_parts(rows, by, asked, {name: name for name in names}, top=2)
 
 
 def generated(*, protect: bool = False, insiders: bool | None = None) -> None:
@@ -146,7 +146,7 @@ def generated(*, protect: bool = False, insiders: bool | None = None) -> None:
     figure(f"{len(parts)} tables, {found.table.n_cells} distinct cells assembled", took, 10.0, note=repr(found))
     if not protect:
         return
-    found = found.with_table(found.table.with_(insiders=insiders))
+    found = found.replace_table(found.table.with_(insiders=insiders))
     begin = time.monotonic()
     with parallel_config(n_jobs=2):
         release = cg.suppress(found, method="heuristic", rounds=0, time_limit_s=570)
