@@ -9,8 +9,11 @@ import pytest
 from scipy.optimize import linprog
 
 import cellguard as cg
-from builders import key
+from builders import key, write_job
 from cellguard.exceptions import InputError
+from cellguard.jobs.definition.read import read_job
+from cellguard.jobs.flags import flag_job
+from cellguard.jobs.tables import tabulate_job
 from cellguard.model.levels import add_respondents, compute_required_levels
 from cellguard.release.release import Status, Suppression
 
@@ -88,11 +91,25 @@ def test_a_holding_that_is_third_in_a_cell_is_not_forgotten():
 
 def test_jobs_keep_what_contributors_as_attackers_need(tmp_path):
     from cellguard.datasets.survey import write_survey
-    from cellguard.jobs.definition.read import read_job
     from cellguard.jobs.tables import count_needed_contributions
     from cellguard.tabulation.request import KEPT_CONTRIBUTIONS
 
     assert count_needed_contributions(read_job(write_survey(tmp_path, n=500)).job) >= KEPT_CONTRIBUTIONS > 2
+
+
+def test_a_job_knows_for_certain_what_the_third_of_a_cell_gave(tmp_path):
+    """The holding h is alone in (N, a), and third in (S, a): two kept contributions would only bound its part."""
+    rows = ["N,a,h,50", "N,b,x,60", "N,b,y,50", "N,b,z,40", "S,a,p,36", "S,a,q,34", "S,a,h,30"]
+    rows += ["S,b,u,50", "S,b,v,45", "S,b,w,40"]
+    (tmp_path / "firms.csv").write_text("region,size,group,x\n" + "\n".join(rows) + "\n")
+    data = {"file": "firms.csv", "value": "x", "holding": "group"}
+    rules = [{"rule": "min_frequency", "n": 2, "percent": 10}]
+    file = read_job(write_job(tmp_path, "region", "size", name="third", data=data, rules=rules))
+    table = flag_job(tabulate_job(file), file)
+    lone, third = find(table, "N", "a"), find(table, "S", "a")
+    knows = next(a for a in cg.insiders(table) if lone in a.cells)
+    certain = knows.lb if knows.certain is None else knows.certain
+    assert certain[knows.cells.tolist().index(third)] == 30.0
 
 
 def test_contributors_with_gaps_in_their_column_are_refused():

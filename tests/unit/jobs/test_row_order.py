@@ -113,3 +113,20 @@ def test_a_table_file_with_a_description_is_published_in_the_order_of_the_codes(
         assert json.loads(capsys.readouterr().out)["audit"]["safe"]
         shown.append([(r["act"], r["size"]) for r in convert_to_rows(out)])
     assert shown[0] == shown[1]
+
+
+def test_linked_tables_are_saved_in_the_order_of_the_codes(tmp_path):
+    """Tables that keep only the cells of their rows keep the order of their rows; the files must not."""
+    shown = []
+    for key in (1, 2):
+        given = {name: column for name, column in cells(key).items() if name in ("act", "size", "value")}
+        table = cg.Table.from_frame(given, ["act", "size"], missing="unpublished")
+        table = table.apply(cg.Manual([table.cell({"act": "a1", "size": "s"})], 10))
+        totals = {"act": ["Total", *CODES], "form": ["Total"] * 13}
+        totals["value"] = [table.values[table.cell({"act": a, "size": "Total"})] for a in totals["act"]]
+        forms = cg.Table.from_frame(totals, ["act", "form"], missing="unpublished")
+        release = cg.suppress(cg.Publication.of({"sizes": table, "forms": forms}), rounds=0)
+        release.save(tmp_path / str(key))
+        shown.append([(r["act"], r["size"]) for r in convert_to_rows(tmp_path / str(key) / "sizes.csv")])
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 52

@@ -53,6 +53,15 @@ def test_classes_of_counts_are_a_partition_and_as_wide_as_every_value_asks(share
     assert len(seen) >= 2 or stop < 10
 
 
+@pytest.mark.parametrize("percent", [0.0951, 0.0962, 0.0987, 0.1])
+def test_the_shares_of_count_classes_are_those_of_a_public_list(percent):
+    """A share that follows from one table's levels would tell the values from which these were computed."""
+    table = cg.Table.from_equations([40, 500, 300, 840], [[3, 0, 1, 2]], sensitive=[0], integer=True)
+    table = table.with_(lower=40 * percent * table.sensitive, upper=40 * percent * table.sensitive)
+    rule = ClassRule.from_table(table)
+    assert (rule.lower.tolist(), rule.upper.tolist()) == ([0.1] * 4, [0.1] * 4)
+
+
 def test_respondents_are_hidden_from_by_movements_that_they_do_not_know():
     """Who knew a cell that rode along computed the leader: everything was then withheld."""
     rng = np.random.default_rng(8)

@@ -15,8 +15,12 @@ from cellguard._types import FloatArray
 
 __all__ = ["settle_by_sparse"]
 
-_TRIES_PER_VARIABLE = 3
-"""Number of movements tried for each variable."""
+_TRIES_PER_VARIABLE = 1
+"""Number of times that movements are tried for each variable; later searches settle what is left.
+
+With 3 tries, an audit of 9,150 cells with 282 unsafe ones took 41 and 43 CPU seconds in two runs instead of 34 and 36,
+with the same verdicts; one with no unsafe cell took 4.5 instead of 2.8.
+"""
 _KNOWN_PRICE = 30.0
 """Extra cost of a cell for each attacker with an open question and knowledge of it."""
 
