@@ -3,7 +3,8 @@
 To add a command, add a line to :data:`VERBS` and a module of its name with a function ``command``, whose parameters
 are its options. The module belongs in the package of its panel: ``cellguard audit`` is listed under "Check", so it
 is ``cellguard.cli.commands.check.audit``. Commands share the modules of :mod:`cellguard.cli.support`: ``options``
-(with the files they name), ``printing`` and ``start``; ``method`` generates the commands of the methods from the registry.
+(with the files they name), ``printing`` and ``start``; ``method`` generates the commands of the
+methods from the registry.
 
 Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error, 130 stopped by Ctrl-C.
 """
@@ -58,7 +59,7 @@ VERBS = {
     "ranges": Verb("Check", "Compute from public data alone how narrowly withheld cells are known; no verdict."),
     "reproduce": Verb("Papers", "Reproduce an experiment of the papers and compare it with the printed figures."),
 }
-"""Every command, in the order of the help; each has a module of its name in the package of its panel, or is a method."""
+"""Every command, in the order of the help; each is a method, or a module in the package of its panel."""
 
 _EPILOG = "cellguard COMMAND --help describes a command. Exit codes: 0 done and safe, 1 wrong input, "
 _EPILOG += "2 no safe release found, 3 internal error, 130 stopped by Ctrl-C."
