@@ -1,8 +1,10 @@
 """The command line: one small module per command, loaded when that command is called.
 
-A command is a module here with a function ``command`` whose parameters are its options, and a line in
-:data:`VERBS`. Commands share the modules of :mod:`cellguard.cli.support`: ``options`` (with the files they name),
-``printing`` and ``start``; ``method`` generates the commands of the methods from the registry.
+To add a command, add a line to :data:`VERBS` and a module of its name with a function ``command``, whose parameters
+are its options. The module belongs in the package of its panel: ``cellguard audit`` is listed under "Check", so it
+is ``cellguard.cli.commands.check.audit``. Commands share the modules of :mod:`cellguard.cli.support`: ``options``
+(with the files they name), ``printing`` and ``start``; ``method`` generates the commands of the
+methods from the registry.
 
 Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error, 130 stopped by Ctrl-C.
 """
@@ -30,7 +32,7 @@ class Verb(NamedTuple):
     """A line of ``cellguard --help``."""
 
     panel: str
-    """The group it is listed under."""
+    """The group it is listed under; in lower case, the package of its module."""
     summary: str
     """A short description."""
 
@@ -57,7 +59,7 @@ VERBS = {
     "ranges": Verb("Check", "Compute from public data alone how narrowly withheld cells are known; no verdict."),
     "reproduce": Verb("Papers", "Reproduce an experiment of the papers and compare it with the printed figures."),
 }
-"""Every command, in the order of the help; each has a module of its name in this package, or is a method."""
+"""Every command, in the order of the help; each is a method, or a module in the package of its panel."""
 
 _EPILOG = "cellguard COMMAND --help describes a command. Exit codes: 0 done and safe, 1 wrong input, "
 _EPILOG += "2 no safe release found, 3 internal error, 130 stopped by Ctrl-C."
@@ -114,7 +116,7 @@ def _load_command(verb: str) -> Callable[..., Any]:
         from cellguard.cli.support.method import command_of_method
 
         return command_of_method(METHODS[verb])
-    function: Callable[..., Any] = import_module(f"cellguard.cli.{verb}").command
+    function: Callable[..., Any] = import_module(f"cellguard.cli.commands.{VERBS[verb].panel.lower()}.{verb}").command
     return function
 
 

@@ -44,7 +44,7 @@ class RoundPolicy:
 
     A rough pattern shows what respondents can still compute as well as the best one does. An early safe release is
     worth more than a proof for a table that is not yet protected against them. ``make bench BENCH=everyday`` compares
-    changes.
+    changes. No measurement is recorded here for the single numbers.
     """
 
     max_rounds: int = 8

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cellguard.cli import main
-from cellguard.cli.info import collect_facts
+from cellguard.cli.commands.tables.info import collect_facts
 from cellguard.model.table import Table
 
 # castro2012 table 1, under the names of the files: cells, sensitive cells, relations

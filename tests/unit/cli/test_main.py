@@ -41,7 +41,7 @@ def test_no_words_is_help(capsys):
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_has_a_command_and_explains_itself(name, capsys):
     if name not in METHODS:
-        assert "command" in import_module(f"cellguard.cli.{name}").__all__
+        assert "command" in import_module(f"cellguard.cli.commands.{VERBS[name].panel.lower()}.{name}").__all__
     assert main([name, "--help"]) == 0
     assert f"cellguard {name}" in capsys.readouterr().out
 

@@ -180,7 +180,7 @@ def test_every_keyword_of_an_attack_is_an_option(kind) -> None:
 
 @pytest.mark.parametrize("kind", ATTACK_KINDS, ids=lambda kind: kind.name)
 def test_every_option_of_an_attack_is_on_the_command_line_and_in_jobs(kind) -> None:
-    from cellguard.cli import attack, match
+    from cellguard.cli.commands.check import attack, match
 
     command = (match if "suppress" in kind.methods else attack).command
     flags = {name.removeprefix("attack_") for name in inspect.signature(command).parameters}

@@ -80,7 +80,7 @@ def test_missing_instances_are_skipped_plainly(tmp_path: Path, monkeypatch, capf
 
 
 def test_lines_tell_what_is_left(capfd, monkeypatch) -> None:
-    from cellguard.cli import reproduce as verb
+    from cellguard.cli.commands.papers import reproduce as verb
 
     now = iter([0.0, 0.0, 3.0, 10.0, 20.0])
     monkeypatch.setattr(verb.time, "monotonic", lambda: next(now))

@@ -36,7 +36,10 @@ __all__ = ["SensesOfTotals", "build_totals_directions"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnnealingPolicy:
-    """How long the annealing of senses lasts, and how it cools; ``bench/bench_adjust.py`` compares changes."""
+    """How long the annealing of senses lasts, and how it cools; ``bench/bench_adjust.py`` compares changes.
+
+    No measurement is recorded here for the single numbers.
+    """
 
     runs: int = 8
     """Number of runs."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from cellguard.cli.protect import run_job_on_terminal
+from cellguard.cli.commands.start.protect import run_job_on_terminal
 from cellguard.cli.support.options import Json, Quiet
 from cellguard.cli.support.printing import print_json, redirect_library_output
 
@@ -49,7 +49,7 @@ def command(
 def _print_demo(outcome: Outcome) -> None:
     from rich.console import Console
 
-    from cellguard.cli.compare import print_comparison
+    from cellguard.cli.commands.protect.compare import print_comparison
 
     release, audit = outcome.release, outcome.audit
     table = release.table

@@ -1,0 +1,1 @@
+"""The commands, in one package per panel of the help."""

@@ -1,0 +1,1 @@
+"""Commands of the panel "Check": audit, prove and attack what is published."""

@@ -1,0 +1,1 @@
+"""Commands of the panel "Start": from data to a first release."""

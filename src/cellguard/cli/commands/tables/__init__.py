@@ -1,0 +1,1 @@
+"""Commands of the panel "Tables": describe, plan and generate tables."""
