@@ -317,7 +317,7 @@ def _find_combinations(
                 pieces=one.pieces,
                 count=int(count[one.pieces].sum()),
                 reason=reason,
-            )  # fmt: skip
+            )
             for one in combined
         ]
     return out
