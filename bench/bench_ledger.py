@@ -85,7 +85,8 @@ class Office:
         """Return what the ledger knows of releases that are linked with a period."""
         query = LedgerQuery(period=period, additive=True, neighbours=self.prior_percent is not None)
         found = load_linked(self.folder, query)
-        return cg.History(period=period, releases=found, additive=True, prior_percent=self.prior_percent)
+        prior = self.prior_percent
+        return cg.History(period=period, releases=found, additive=True, prior_percent=prior, accept=prior is not None)
 
     def record(self, period: str, release: cg.Suppression) -> None:
         """Record a release with its content."""
@@ -103,7 +104,7 @@ class Office:
         protected = time.process_time()
         if not release.published:
             sys.exit(f"{period}: {release.status}: {release.explanation}")
-        found = cg.audit(release, earlier=history)
+        found = cg.audit(release, earlier=release.earlier)  # with the cells that were accepted as known
         audited = time.process_time()
         if not found.safe:
             sys.exit(f"{period}: {found!r}")

@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from cellguard._types import BoolArray, IntArray
+from cellguard.differencing.combinations import CombinationSearch
 from cellguard.differencing.cuts import AreaCut, AreaGraph
 from cellguard.differencing.pieces import AreaPieces, Grouping, PiecesAsked, read_pieces
 from cellguard.exceptions import InputError
 
 __all__ = ["Difference", "Differences", "find_differences"]
+
+_STRICTLY = 1e-9
+"""A contribution dominates if it exceeds its share by more than this part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,13 +36,16 @@ class Difference:
     """Number of records in them."""
     reason: str
     """``"small"`` or ``"dominated"``."""
+    divisor: int = 1
+    """By what the sum is divided; more than 1 only where three or more tables are needed."""
 
     @property
     def formula(self) -> str:
         """What to compute, in words."""
         signs = [("+", *area) for area in self.plus] + [("-", *area) for area in self.minus]
         text = " ".join(f"{sign} {table}:{'/'.join(codes)}" for sign, table, codes in signs)
-        return text.removeprefix("+ ")
+        text = text.removeprefix("+ ")
+        return text if self.divisor == 1 else f"({text}) / {self.divisor}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -53,6 +60,8 @@ class Differences:
     """Unions with fewer records are small."""
     found: tuple[Difference, ...]
     """Every small or dominated union found, the smallest first."""
+    complete: bool = True
+    """Whether all unions of three or more tables were searched in time; those of two always are."""
 
     @property
     def small(self) -> BoolArray:
@@ -81,6 +90,7 @@ class Differences:
             "differences": len(self.found),
             "disclosed_pieces": int(at_risk.sum()),
             "disclosed_records": int(self.pieces.count[at_risk].sum()),
+            "complete": self.complete,
         }
 
     def columns(self) -> dict[str, list[Any]]:
@@ -116,12 +126,12 @@ def find_differences(
     count: str | None = None,
     largest: str | None = None,
     total: bool = True,
+    time_limit_s: float = 60.0,
 ) -> Differences:
     """Find the unions of intersections that tables over the same records determine, and that disclose something.
 
-    Every union with fewer than `minimum` records that two of the tables determine is found, or a smaller one that
-    contains the same piece; with `dominance`, also every union in which one contribution dominates. What only
-    three or more tables determine together is found where it is a single piece.
+    Every piece is found that belongs to a union with fewer than `minimum` records which the tables determine, with the
+    smallest such union; with `dominance`, also every union in which one contribution dominates.
 
     Parameters
     ----------
@@ -139,6 +149,8 @@ def find_differences(
         If each row is a piece: columns with its number of records and its largest contribution.
     total
         Whether the number of all records is published.
+    time_limit_s
+        Seconds for what only three or more tables determine together; `complete` says whether they were enough.
 
     >>> people = {"town": ["A"] * 5 + ["B"] * 6, "grid": ["g1"] * 4 + ["g2"] * 7}
     >>> found = find_differences(people, ["town", "grid"], minimum=3)
@@ -160,9 +172,14 @@ def find_differences(
         for pair in combinations(groupings, 2)
         for difference in _PairSearch(pieces, pair, total=total).run(minimum, limit)
     ]
+    complete = True
     if len(groupings) > 2:
-        found += _find_single_pieces(pieces, groupings, minimum, limit)
-    return Differences(pieces=pieces, groupings=groupings, minimum=minimum, found=_sort_distinct(found))
+        search = CombinationSearch(pieces, groupings, total, time_limit_s)
+        found += _find_combinations(search, found, minimum, limit)
+        complete = search.complete
+    return Differences(
+        pieces=pieces, groupings=groupings, minimum=minimum, found=_sort_distinct(found), complete=complete
+    )
 
 
 def _list_groupings(tables: Mapping[str, Any] | Sequence[str]) -> tuple[Grouping, ...]:
@@ -265,34 +282,45 @@ class _PairSearch:
         return self.pair[table].name, (self.names_first, self.names_second)[table][number]
 
 
-def _find_single_pieces(
-    pieces: AreaPieces, groupings: Sequence[Grouping], minimum: int, dominance: float | None
+def _find_combinations(
+    search: CombinationSearch, known: Sequence[Difference], minimum: int, dominance: float | None
 ) -> list[Difference]:
-    """Find small or dominated pieces that all tables together determine."""
-    from scipy.sparse import coo_array, csr_array
-
-    from cellguard._engine.space.reduce import reduce
-
-    rows, columns, first = [], [], 0
-    for grouping in groupings:
-        names, area = pieces.find_areas(grouping)
-        shown = pieces.find_published(grouping, names)[area]
-        rows.append(first + area[shown])
-        columns.append(np.flatnonzero(shown))
-        first += len(names)
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    used, row = np.unique(row, return_inverse=True)
-    M = csr_array(coo_array((np.ones(len(row)), (row, column)), shape=(len(used), len(pieces))))
-    determined = reduce(M).determined
-    sensitive = np.asarray(pieces.count < minimum)
-    reasons = np.where(sensitive, "small", "dominated")
+    """Find small or dominated unions that all tables together determine, around pieces in none that two determine."""
+    pieces = search.pieces
+    count = pieces.count.astype(np.float64)
+    sizes = [("small", count, np.full(len(pieces), minimum - 1.0), np.asarray(count < minimum))]
     if dominance is not None and pieces.value is not None and pieces.largest is not None:
-        sensitive |= pieces.largest > dominance * pieces.value
-    every = tuple((grouping.name, ("all areas",)) for grouping in groupings)
-    return [
-        Difference(plus=every, minus=(), pieces=np.array([i]), count=int(pieces.count[i]), reason=str(reasons[i]))
-        for i in np.flatnonzero(determined & sensitive).tolist()
-    ]
+        most = pieces.largest / dominance * (1 - _STRICTLY)
+        sizes.append(("dominated", pieces.value, most, np.asarray(pieces.value <= most)))
+    out: list[Difference] = []
+    determined = search.find_determined()
+    for reason, size, most, wanted in sizes:
+        left = wanted.copy()
+        for difference in known:
+            if difference.reason == reason:
+                left[difference.pieces] = False
+        combined = [search.find_single(piece) for piece in np.flatnonzero(left & determined).tolist()]
+        left &= ~determined
+        for piece in np.flatnonzero(left).tolist():
+            if search.is_over:
+                search.complete = False
+                break
+            found = search.find(piece, size, float(most[piece])) if left[piece] else None
+            if found is not None:
+                combined.append(found)
+                left[found.pieces] &= reason != "small"  # a small union is one for each of its pieces
+        out += [
+            Difference(
+                plus=one.plus,
+                minus=one.minus,
+                divisor=one.divisor,
+                pieces=one.pieces,
+                count=int(count[one.pieces].sum()),
+                reason=reason,
+            )
+            for one in combined
+        ]
+    return out
 
 
 def _sort_distinct(found: Sequence[Difference]) -> tuple[Difference, ...]:

@@ -39,13 +39,13 @@ def list_unions(pieces, published, total):
 
 def evaluate(difference, pieces, counts):
     """What the formula of a difference gives when the published areas are put in."""
-    names = {"z0": 0, "z1": 1}
+    names = {"z0": 0, "z1": 1, "z2": 2}
 
     def area(term):
         table, codes = term
         return counts.sum() if table == "all" else counts[[row[names[table]] == codes[0] for row in pieces]].sum()
 
-    return sum(map(area, difference.plus)) - sum(map(area, difference.minus))
+    return (sum(map(area, difference.plus)) - sum(map(area, difference.minus))) / difference.divisor
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -99,20 +99,62 @@ def _name(found, piece):
     return tuple(found.pieces.codes[c][i] for c, i in enumerate(found.pieces.index[piece].tolist()))
 
 
-def test_three_tables_determine_a_piece_that_no_two_do():
-    """Each pair leaves cycles; together the three groupings determine a single person."""
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        people = make_people(rng, n=9, groups=(2, 2, 2), near=False)
-        pieces, counts = count_pieces(people)
-        areas = [sorted({row[k] for row in pieces}) for k in range(3)]
-        single = [u for u in list_unions(pieces, areas, total=True) if u.sum() == 1 and counts[u] == 1]
-        found = cg.find_differences(people, ["z0", "z1", "z2"], minimum=2)
-        found_single = {tuple(d.pieces) for d in found.found if len(d.pieces) == 1}
-        assert len(single) <= len(found_single)
-        if single and any(difference.plus[0][1] == ("all areas",) for difference in found.found):
-            return
-    pytest.fail("no example was drawn")
+def find_in_three(seed):
+    """Return what is found in a random population with three tables, beside all unions by enumeration."""
+    rng = np.random.default_rng([6, seed])
+    groups = tuple(int(m) for m in rng.integers(2, 4, 3))
+    people = make_people(rng, n=int(rng.integers(6, 16)), groups=groups, near=bool(rng.random() < 0.3))
+    pieces, counts = count_pieces(people)
+    minimum, total = int(rng.integers(2, 6)), bool(rng.random() < 0.6)
+    published = [sorted({row[k] for row in pieces}) for k in range(3)]
+    if rng.random() < 0.5:  # some areas are withheld
+        published = [[code for code in codes if rng.random() < 0.8] for codes in published]
+    tables = {
+        f"z{k}": Grouping(name=f"z{k}", columns=(f"z{k}",), published=frozenset((c,) for c in published[k]))
+        for k in range(3)
+    }
+    found = cg.find_differences(people, tables, minimum=minimum, total=total)
+    assert found.complete
+    return found, pieces, counts, list_unions(pieces, published, total), minimum
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_disclosive_piece_of_three_tables_is_found(seed):
+    found, pieces, counts, unions, minimum = find_in_three(seed)
+    order = np.array([pieces.index(_name(found, i)) for i in range(len(found.pieces))])
+    small = unions[unions @ counts < minimum]
+    assert np.array_equal(found.disclosive[np.argsort(order)], small.any(axis=0))
+    possible = {tuple(np.flatnonzero(union)) for union in small}
+    for difference in found.found:
+        assert tuple(sorted(order[difference.pieces])) in possible
+        assert evaluate(difference, pieces, counts) == difference.count < minimum
+
+
+def test_three_tables_determine_what_no_two_do():
+    """The random populations above have unions that need all three tables, of one piece and of several."""
+    seen = set()
+    for seed in range(60):
+        for difference in find_in_three(seed)[0].found:
+            used = {table for table, _ in (*difference.plus, *difference.minus)} - {"all"}
+            if len(used) == 3:
+                seen.add(len(difference.pieces) > 1)
+    assert seen == {False, True}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_dominated_union_of_three_tables_is_found(seed):
+    rng = np.random.default_rng([7, seed])
+    people = make_people(rng, n=9, groups=(2, 2, 2), near=False)
+    people["turnover"] = np.rint(rng.lognormal(2, 1.5, 9)).tolist()
+    found = cg.find_differences(people, ["z0", "z1", "z2"], minimum=1, dominance=70, value="turnover")
+    rows = list(zip(*(people[f"z{k}"] for k in range(3)), strict=True))
+    pieces = sorted(set(rows))
+    unions = list_unions(pieces, [sorted({row[k] for row in pieces}) for k in range(3)], total=True)
+    values = [[x for x, row in zip(people["turnover"], rows, strict=True) if row == piece] for piece in pieces]
+    dominated = [u for u in unions if _is_dominated([x for v, i in zip(values, u, strict=True) if i for x in v])]
+    assert bool(found.found) == bool(dominated)
+    for difference in found.found:
+        assert _is_dominated([x for i in difference.pieces for x in values[pieces.index(_name(found, i))]])
 
 
 def test_pieces_give_what_records_give(tmp_path):
@@ -214,3 +256,19 @@ def test_a_record_without_a_code_is_refused_with_its_line(tmp_path):
         cg.find_differences(tmp_path / "people.csv", ["city", "grid"])
     with pytest.raises(cg.InputError, match="at least two tables"):
         cg.find_differences(tmp_path / "people.csv", ["grid"])
+
+
+def test_without_time_single_pieces_are_found_and_the_rest_is_said_to_be_open():
+    """Single pieces that three tables determine need no time; larger unions are reported as not searched."""
+    open_ = 0
+    for seed in range(40):
+        people = make_people(np.random.default_rng([8, seed]), n=9, groups=(2, 2, 2), near=False)
+        pieces, counts = count_pieces(people)
+        areas = [sorted({row[k] for row in pieces}) for k in range(3)]
+        single = [u for u in list_unions(pieces, areas, total=True) if u.sum() == 1 and counts[u] < 3]
+        found = cg.find_differences(people, ["z0", "z1", "z2"], minimum=3, time_limit_s=0)
+        assert {pieces[int(np.argmax(u))] for u in single} <= {
+            _name(found, i) for i in np.flatnonzero(found.disclosive)
+        }
+        open_ += not found.complete
+    assert open_

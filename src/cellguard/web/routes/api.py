@@ -24,6 +24,7 @@ from cellguard.web.routes.bodies import (
     NewProject,
     Removal,
     Sections,
+    TableListFile,
 )
 from cellguard.web.routes.decisions import decide
 from cellguard.web.solves import Solve
@@ -248,6 +249,15 @@ def show_hierarchy(state: HasState, project: HasProject, body: HierarchyFile) ->
     if body.dimension is None:
         return {"dimensions": find_dimensions_of_file(project, path)}
     return describe_hierarchy(project, path, body.dimension)
+
+
+@router.post("/projects/{project}/plan")
+def plan_publication(state: HasState, project: HasProject, body: TableListFile) -> dict[str, Any]:
+    """Return what a list of tables becomes: tables, clusters, picture and jobs; change nothing."""
+    from cellguard.web.routes.planning import describe_plan
+
+    del project
+    return describe_plan(_find_data_file(state, body.file))
 
 
 @router.post("/projects/{project}/counts")

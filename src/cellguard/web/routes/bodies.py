@@ -7,8 +7,20 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "CellDecision", "Checking", "Chosen", "Files", "HierarchyFile", "Limit", "NewProject", "OneCell", "Removal",
-    "Sections", "Signing", "Source", "Window",
+    "CellDecision",
+    "Checking",
+    "Chosen",
+    "Files",
+    "HierarchyFile",
+    "Limit",
+    "NewProject",
+    "OneCell",
+    "Removal",
+    "Sections",
+    "Signing",
+    "Source",
+    "TableListFile",
+    "Window",
 ]  # fmt: skip
 
 
@@ -26,6 +38,12 @@ class Removal(_Body):
     """A project to remove; `signers` are the people who signed its releases."""
 
     signers: list[str] = Field(default=[], max_length=100)
+
+
+class TableListFile(_Body):
+    """A list of tables to be published."""
+
+    file: str
 
 
 class HierarchyFile(_Body):

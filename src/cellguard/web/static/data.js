@@ -3,6 +3,7 @@ import { api, choice, field, h, here, note, numberOf, onward, page, problem, sai
 import { dimension } from "./dimensions.js";
 import { chooser } from "./files.js";
 import { linkedTables } from "./linked.js";
+import { planCard } from "./plan.js";
 
 const SINGLE = ["value", "holding", "weight", "shadow", "waiver", "request", "cost"];
 const ROLES = ["", "dimension", "level", ...SINGLE];
@@ -14,17 +15,17 @@ export async function show(view, told = []) {
   const tables = (job.tables ?? []).map((entry) => entry.file).filter(Boolean);
   const chosen = [...(named ? [named] : []), ...tables];
   const choosing = chooser(state, chosen, (lines) => show(view, lines));
-  if (!named && !(job.tables ?? []).length) { view.replaceChildren(h("div", { class: "card" }, choosing)); return; }
+  if (!named && !(job.tables ?? []).length) { view.replaceChildren(h("div", { class: "card" }, choosing), planCard(state)); return; }
   const again = h("details", { class: "card" }, h("summary", {}, t("data.another")), h("p", { class: "help" }, t("data.another_help")), choosing);
   const guessed = told.length ? note("", h("p", {}, h("strong", {}, t("data.told"))), h("ul", {}, told.map((line) => h("li", {}, line)))) : "";
   if (job.data?.table) {
-    view.replaceChildren(h("section", { class: "card" }, h("h2", {}, named), h("p", {}, t("data.is_table")), onward("rules")), again);
+    view.replaceChildren(h("section", { class: "card" }, h("h2", {}, named), h("p", {}, t("data.is_table")), onward("rules")), again, planCard(state));
     return;
   }
   const file = state.files.find((entry) => entry.relative === named);
   try {
     const looked = file ? await api("POST", `${here}/columns`, { file: file.name }) : { columns: [], rows: 0 };
-    view.replaceChildren(guessed, form(state, looked, named), again);
+    view.replaceChildren(guessed, form(state, looked, named), again, planCard(state));
   } catch (error) { view.replaceChildren(problem(error), again); }
 }
 

@@ -43,6 +43,9 @@ def command(
     count: Annotated[str | None, Option(metavar="COLUMN", help="Of pieces: the number of their records.")] = None,
     largest: Annotated[str | None, Option(metavar="COLUMN", help="Of pieces: the largest contribution.")] = None,
     total: Annotated[bool, Option("--total/--no-total", help="Whether the number of all records is published.")] = True,
+    time_limit: Annotated[
+        float, Option(metavar="SECONDS", min=0, help="For what only three or more tables determine together.")
+    ] = 60.0,
     out: Annotated[Path | None, Option(metavar="FILE.csv", help="Write every union (confidential).")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -65,10 +68,12 @@ def command(
         print_note(f"{source}: looking for intersections ...", quiet=quiet)
         found = find_differences(
             source, groupings, minimum=minimum, dominance=dominance, value=value, count=count, largest=largest,
-            total=total,
+            total=total, time_limit_s=time_limit,
         )  # fmt: skip
         if out is not None:
             found.save(out)
+    if not found.complete:
+        print_note("not all unions of three or more tables were searched: --time-limit allows more.", quiet=quiet)
     summary = {**found.summary(), "seconds": {"total": time.perf_counter() - start}}
     named = [f"{one.formula}: {one.count} records ({one.reason})" for one in found.found[:_SHOWN]]
     print_summary("differences", summary, as_json=as_json, **({"smallest": named} if named else {}))
