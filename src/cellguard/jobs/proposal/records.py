@@ -370,7 +370,8 @@ def _offer_incomplete_files(
     for file in correspondences if nests is None else ():
         fit = _fit_file(guessed, file)
         if fit is not None and fit.lacks and len(fit.levels) >= len(guessed.levels):
-            lines.append(f"# {file.name} lacks the codes {_list_codes(fit.lacks)}. To use it, add a row for each, then:")
+            listed = _list_codes(fit.lacks)
+            lines.append(f"# {file.name} lacks the codes {listed}. To use it, add a row for each, then:")
             lines.append(f"# hierarchy = {format_value(os.path.relpath(file, folder))}")
             lines.append(f"# levels = {format_value(fit.levels)}")
     return "".join(f"{line}\n" for line in lines)
@@ -381,8 +382,8 @@ def _choose_linked_tables(
 ) -> list[tuple[DimensionGuess, ...]]:
     """Return linked tables if a dimension that a user gave a file for does not fit into the first table.
 
-    Every dimension with levels is crossed with every other active one, as in a publication of activity by size, activity
-    by legal form, region by size and region by legal form.
+    Every dimension with levels is crossed with every other active one, as in a publication of activity by size,
+    activity by legal form, region by size and region by legal form.
     """
     given = [d for d in dims[:_MAX_DIMENSIONS] if any(_fit_file(d, file) is not None for file in correspondences)]
     if all(d in active or d.unlikely for d in given):
