@@ -65,6 +65,7 @@ def _record_options_of_job(file: JobFile) -> dict[str, Any]:
     job = file.job
     return {name: getattr(job.data, name) for name in _OF_RECORDS} | {
         "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
+        "leading_zeros": [name for name, d in job.dimensions.items() if d.leading_zeros],
         "total": _collect_totals(job),
         "top": count_needed_contributions(job),
         "encoding": _get_records_encoding(file),

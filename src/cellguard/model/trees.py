@@ -21,6 +21,7 @@ __all__ = [
     "compute_depths",
     "draw_tree_lines",
     "find_parent_columns",
+    "match_leading_zeros",
     "order_tree",
     "parse_digit_codes",
     "parse_mapping",
@@ -204,6 +205,21 @@ def refuse_repeated_codes(codes: Sequence[str], parents: Sequence[str] | None = 
             )
         if j != i:
             raise InputError(f"code {code!r} is listed twice.", hint="each code of a hierarchy is listed once.")
+
+
+def match_leading_zeros(codes: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return the codes that a spreadsheet has stripped of leading zeros, with the known code that each must be.
+
+    Only numbers are matched, and only if exactly one known code fits.
+
+    >>> match_leading_zeros(["7", "x", "5"], ["07", "05", "005", "0x"])
+    {'7': '07'}
+    """
+    full: dict[str, set[str]] = {}
+    for code in known:
+        if code.isdecimal() and code.startswith("0"):
+            full.setdefault(code.lstrip("0") or "0", set()).add(code)
+    return {code: next(iter(fits)) for code in codes if len(fits := full.get(code, set())) == 1}
 
 
 def compute_depths(parents: IntArray, codes: Sequence[str]) -> IntArray:

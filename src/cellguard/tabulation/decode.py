@@ -13,7 +13,7 @@ from cellguard._io.frames import encode_frame_column
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.model.hierarchy import Hierarchy
-from cellguard.model.trees import ABSENT, sort_codes, suggest_code
+from cellguard.model.trees import ABSENT, match_leading_zeros, sort_codes, suggest_code
 from cellguard.tabulation.holdings import Shared
 from cellguard.tabulation.people import People
 from cellguard.tabulation.request import Finest, Roles
@@ -84,10 +84,9 @@ def _add_record_codes(h: Hierarchy, codes: Sequence[str]) -> Hierarchy:
 class _Codes:
     """Converts columns of codes to coordinates."""
 
-    def __init__(
-        self, names: Sequence[str], hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]]
-    ) -> None:
-        self.names, self.hierarchies, self.missing = names, hierarchies, missing
+    def __init__(self, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]]) -> None:
+        self.names, self.hierarchies, self.missing = roles.dimensions, hierarchies, missing
+        self.restored = roles.leading_zeros
         self.position = [{code: i for i, code in enumerate(h.codes)} for h in hierarchies]
         self.is_leaf = [np.isin(np.arange(len(h)), h.leaves) for h in hierarchies]
 
@@ -100,7 +99,10 @@ class _Codes:
         name = self.names[d]
         codes, index = encode_frame_column(column)
         null = next(iter(self.missing.get(name, ())), "")
-        place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
+        position = self.position[d]
+        unknown_codes = [code for code in codes if code not in position] if name in self.restored else []
+        full = match_leading_zeros(unknown_codes, self.hierarchies[d].codes)
+        place = np.array([position.get(full.get(code, code), -1) for code in [*codes, null]], dtype=np.int64)[index]
         if records is None:
             return place
         nothing = place[(index < 0)] < 0
@@ -144,7 +146,7 @@ def decode(
     finest: Finest, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]], people: People
 ) -> Decoded:
     """Convert the result of a database to arrays; refuse codes that the hierarchies do not have."""
-    codes = _Codes(roles.dimensions, hierarchies, missing)
+    codes = _Codes(roles, hierarchies, missing)
     sizes = [len(h) for h in hierarchies]
     table = finest.cells
     coordinates = codes.encode_rows(table, _read_floats(table, "records").astype(np.int64))

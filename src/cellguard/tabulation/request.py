@@ -49,6 +49,8 @@ class Roles:
     """Leave out records without a value instead of refusing them."""
     standalone: bool = False
     """Treat records without a holding as their own instead of refusing them."""
+    leading_zeros: tuple[str, ...] = ()
+    """Dimensions whose codes may have lost leading zeros: the hierarchy's codes are meant."""
 
     @property
     def numeric(self) -> dict[str, str]:

@@ -66,6 +66,7 @@ def tabulate(
     missing: Mapping[str, str | Sequence[str]] | None = None,
     skip_missing: bool = False,
     standalone: bool = False,
+    leading_zeros: Sequence[str] = (),
     empty: str = "zero",
     known_zeros: bool = True,
     top: int = KEPT_CONTRIBUTIONS,
@@ -123,6 +124,9 @@ def tabulate(
         Leave out records without a value; they are refused otherwise.
     standalone
         Treat a record without a holding as its own holding; such records are refused otherwise.
+    leading_zeros
+        Dimensions whose codes lost leading zeros in the records: 7 is taken for 07 if the hierarchy has no 7 and only
+        one such code. Codes that the hierarchy does not have are refused otherwise.
     empty
         How to treat cells without records: ``"zero"`` (published zeros, known to every attacker), or ``"drop"``:
         the same, but left out of the table, for wide tables with mostly empty cells.
@@ -177,6 +181,7 @@ def tabulate(
         decimals=decimals,
         skip_missing=skip_missing,
         standalone=standalone,
+        leading_zeros=tuple(leading_zeros),
     )
     work = _Tabulation(
         roles=roles,

@@ -17,6 +17,7 @@ from cellguard.attacks.scenarios import CLASSES, _summarize_errors
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
 from cellguard.methods.adjust.adjust import PLAIN
+from cellguard.methods.adjust.senses import add_surplus, needs_of_adjustment
 
 
 @pytest.fixture
@@ -169,6 +170,23 @@ def test_public_senses_leave_a_width_of_both_levels(senses: str, level: float) -
         widths.append(possible / (2 * level * surplus * table.values[intruder.cells]))
     assert widths
     assert min(w.min() for w in widths) >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("level", [0.1, 0.2, 0.3])
+def test_the_largest_surplus_of_public_senses_is_what_a_width_of_both_levels_needs(level: float) -> None:
+    """Computed from the distances that the release uses: values up to the largest surplus stay possible.
+
+    With the surplus of secret senses doubled, the width was .77 to .91 of both levels at 10%, .53 to .77 at 30%.
+    """
+    table = money().with_levels(level, level)
+    table = table.with_(ub=np.full(table.n_cells, np.inf))
+    need = needs_of_adjustment(table)
+    a = table.values[need.cells]
+    extra = add_surplus(table, need, 1.0, 0.0, None).upper[need.cells] / a - level
+    x = a * (1.0 + level)  # the narrowest range belongs to the smallest surplus
+    possible = x / (1.0 + level) - x / (1.0 + level + extra)
+    assert (possible / (2.0 * level * a)).min() >= 1.0 - 1e-9
+    assert (possible / (2.0 * level * a)).max() <= 1.0 + 1e-9
 
 
 def test_no_movement_is_always_allowed_where_13_says_so() -> None:

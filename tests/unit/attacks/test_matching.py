@@ -15,6 +15,7 @@ from cellguard.attacks.weighing import attack_by_weighing
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.methods.suppress.resist import (
     SPREADS,
+    _PublicTest,
     draw_random_costs,
     suppress_against_matching,
     suppress_counts_optimally,
@@ -279,6 +280,21 @@ def test_random_weights_never_overflow():
     table = counted([[2, 4, 1], [0, 2, 1], [4, 0, 5]], 2, 3)
     release = suppress_against_matching(table, cg.CountRule(minimum=2, width=3), key=key(1177))
     assert release.published or release.status is Status.TIME_LIMIT
+    grid = find_grid(table, np.zeros(table.n_cells, bool))
+    for seed in range(200):  # the generator that drew the weight, by its own seeds
+        law = draw_random_costs(cg.CountRule(minimum=2, width=3), grid, _LongTail(seed), SPREADS[-1])
+        assert law.base.min() > 0
+        assert float(law.base.astype(float).sum()) < 2.0**62
+
+
+class _LongTail:
+    """Draw exponential numbers ten times as large as usual: one in 200 draws of nine is always far out."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def exponential(self, size):
+        return 10.0 * self.rng.exponential(size=size)
 
 
 @pytest.mark.parametrize("loss", ["cells", "counts"])
@@ -354,6 +370,56 @@ def test_patterns_with_decoys_keep_every_width_over_tables_for_which_they_are_mi
         assert (np.ptp(np.array(minimal), axis=0)[law.find_sensitive(grid.counts)] >= width).all(), f"seed {seed}"
         checked += 1
     assert checked >= 5
+
+
+@pytest.mark.parametrize(
+    ("width", "inner", "pattern"),
+    [
+        (4, [[1, 1, 5, 0], [0, 2, 1, 5], [4, 3, 2, 3]], [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0]]),
+        (
+            4,
+            [[2, 0, 3, 2], [1, 3, 4, 4], [4, 2, 2, 4], [4, 4, 1, 0]],
+            [[0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 1]],
+        ),
+        (3, [[2, 0, 3], [4, 2, 3], [2, 2, 0], [4, 4, 1]], [[0, 1, 1], [1, 1, 0], [1, 1, 1], [1, 0, 1]]),
+    ],
+)
+def test_a_pattern_with_decoys_fails_where_a_truly_sensitive_cell_is_sensitive_in_no_survivor(width, inner, pattern):
+    """Found among 76,000 patterns drawn with decoys: the test without decoys accepts these, and a cell is too narrow."""
+    rule, withheld = cg.CountRule(minimum=1, width=width), np.array(pattern, bool)
+    table = counted(inner, 1, width)
+    grid = find_grid(table, np.zeros(table.n_cells, bool))
+    law = rule.build_law(grid)
+    minimal = np.array(
+        [
+            y
+            for y in twoway.enumerate_candidate_tables(grid.counts, withheld, 1000)
+            if twoway.is_safe_for_counts(y, withheld, law) and twoway.is_minimal_for_counts(y, withheld, law)
+        ]
+    )
+    narrow = law.find_sensitive(grid.counts) & (np.ptp(minimal, axis=0) < width)
+    assert narrow.any()
+    assert (minimal[:, narrow] >= rule.minimum).all()
+    test = _PublicTest(told=True, limit=200_000)
+    assert test.build(grid, withheld, rule).passed
+    assert not test.build(grid, withheld, rule, with_decoys=True).passed
+
+
+def test_patterns_drawn_with_decoys_get_the_stricter_test(monkeypatch):
+    """Whatever pattern is drawn, the public test is told whether decoys were used."""
+    asked = []
+
+    def refuse(self, grid, pattern, rule, *, with_decoys=False):
+        asked.append(with_decoys)
+        return twoway.check_widths(grid.counts, pattern, rule.build_law(grid), limit=1)._replace(passed=False)
+
+    monkeypatch.setattr(_PublicTest, "build", refuse)
+    table = counted([[2, 0, 3], [4, 2, 3], [2, 2, 0]], 1, 3)
+    assert not suppress_against_matching(table, cg.CountRule(minimum=1, width=3), key=key(1), draws=2).published
+    plain = 2 * len(SPREADS)
+    assert asked[:plain] == [False] * plain
+    assert asked[plain:]
+    assert all(asked[plain:])
 
 
 def test_suppress_gives_the_optimum_of_a_count_table_and_resists_when_asked():

@@ -100,7 +100,42 @@ def test_records_with_their_correspondence_tables_are_told_apart_by_content(tmp_
     assert not job.tables
     (tmp_path / "branches.csv").write_text(nests.replace(",10", ",010").replace("A,", "AA,"))
     assert main(["init", *files, "--force"]) == 0
-    assert "branches.csv: lacks the codes 10 of branch (leading zeros lost?)" in capsys.readouterr().err
+    assert "branches.csv: branch has 10 for 010 (leading zeros lost?)" in capsys.readouterr().err
+    branch = read_job(tmp_path / "job.toml").job.dimensions["branch"]
+    assert branch.leading_zeros
+    assert branch.hierarchy == "branches.csv"
+    text = (tmp_path / "job.toml").read_text()
+    (tmp_path / "job.toml").write_text(f'nothing_sensitive = "publish"\n{text}')
+    assert main(["protect", str(tmp_path / "job.toml")]) == 0
+    public = (tmp_path / "firms-release" / "public" / "firms.csv").read_text()
+    assert "\n010," in public
+    assert "\n10," not in public
+
+
+def test_a_correspondence_table_that_lacks_codes_is_offered_with_what_to_do(tmp_path, capsys):
+    lines = [f"{k % 6 + 10},{'LMH'[k % 3]},{k * 7 % 90 + 1}" for k in range(240)]
+    (tmp_path / "firms.csv").write_text("branch,size,turnover\n" + "\n".join(lines) + "\n")
+    (tmp_path / "branches.csv").write_text("sector,branch\n" + "".join(f"{'AB'[k // 3]},{k + 10}\n" for k in range(5)))
+    assert main(["init", str(tmp_path / "firms.csv"), str(tmp_path / "branches.csv")]) == 0
+    assert "branches.csv: lacks the codes 15 of branch; it is not used. Add a row for each" in capsys.readouterr().err
+    text = (tmp_path / "job.toml").read_text()
+    assert '# hierarchy = "branches.csv"\n# levels = ["sector", "branch"]\n' in text
+    assert read_job(tmp_path / "job.toml").job.dimensions["branch"].hierarchy is None
+
+
+def test_dimensions_with_a_correspondence_table_are_all_used_in_linked_tables(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    rows = [(f"{a:02}", f"R{r:02}", "LMH"[s], v) for a, r, s, v in rng.integers(1, (41, 31, 3, 900), (900, 4))]
+    (tmp_path / "firms.csv").write_text(
+        "activity,area,size,turnover\n" + "".join(f"{a.lstrip('0')},{r},{s},{v}\n" for a, r, s, v in rows)
+    )
+    (tmp_path / "act.csv").write_text("part,activity\n" + "".join(f"P{k % 4},{k:02}\n" for k in range(1, 41)))
+    (tmp_path / "areas.csv").write_text("land,area\n" + "".join(f"L{k % 5},R{k:02}\n" for k in range(1, 31)))
+    assert main(["init", *(str(tmp_path / name) for name in ("firms.csv", "act.csv", "areas.csv"))]) == 0
+    assert "linked tables, because one with all dimensions would have too many cells" in capsys.readouterr().err
+    job = read_job(tmp_path / "job.toml").job
+    assert {d.hierarchy for d in job.dimensions.values()} == {"act.csv", "areas.csv", None}
+    assert sorted(map(sorted, (t.dimensions for t in job.tables))) == [["activity", "size"], ["area", "size"]]
 
 
 @pytest.mark.parametrize("name", ["Total", "National figure"])

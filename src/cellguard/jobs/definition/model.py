@@ -106,6 +106,8 @@ class DimensionSection(Section):
     """Code of the total, where the hierarchy does not name it."""
     missing: list[str] = []
     """Codes for "not known"; records without a code get the first of them."""
+    leading_zeros: bool = False
+    """The codes of the records lost leading zeros: 7 is the hierarchy's 07, where it has no 7 and one such code."""
     names_respondents: bool = False
     """Confirms that codes may name single respondents; otherwise a dimension where most do is refused."""
 

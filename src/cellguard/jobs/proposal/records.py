@@ -22,6 +22,7 @@ from cellguard.jobs.proposal.ready_table import (
     guess_ready_table,
     is_ready_table,
 )
+from cellguard.model.trees import match_leading_zeros
 from cellguard.tabulation.template import find_total
 
 __all__ = ["MINIMUM", "Draft", "are_records", "propose_job"]
@@ -59,7 +60,10 @@ def propose_job(path: Path, folder: Path, correspondences: Sequence[Path] = ()) 
             f"{path}: no column looks like a dimension (codes that records share).{reasons}",
             hint="a table needs at least one column of codes, such as region or activity.",
         )
+    nests = {d.column.name: _find_levels(d, correspondences) for d in found.dimensions}
     active = _choose_dimensions(found.dimensions, rows)
+    linked = _choose_linked_tables(found.dimensions, active, correspondences)
+    active += [d for d in found.dimensions if d not in active and any(d in table for table in linked)]
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
     totals = _find_totals_among_records(path, found)
@@ -71,14 +75,14 @@ def propose_job(path: Path, folder: Path, correspondences: Sequence[Path] = ()) 
         _DATA.format(file=format_value(os.path.relpath(path, folder)), about=about),
         _format_data_section(found, columns),
     ]
-    nests = {d.column.name: _find_levels(d, correspondences) for d in found.dimensions}
-    twice = (*twice, *_describe_unused(correspondences, nests, found.dimensions))
+    twice = (*twice, *_describe_files(correspondences, nests, found.dimensions), *_describe_linked_tables(linked))
     parts += [
         _format_dimension(d, path, folder, nests[d.column.name], active=d in active)
+        + _offer_incomplete_files(d, folder, correspondences, nests[d.column.name])
         for d in found.dimensions[:_MAX_DIMENSIONS]
     ]
     rules = f"{_P_PERCENT}\n{MINIMUM}\n{_DOMINANCE}" if found.value else _COUNTS
-    parts.append(f"{_SEVERAL}\n{rules}\n{_format_rest(path)}")
+    parts.append(f"{_format_linked_tables(linked) or _SEVERAL}\n{rules}\n{_format_rest(path)}")
     return Draft("\n".join(parts), (*_format_guesses(why), *twice), tuple(found.unconfirmed))
 
 
@@ -289,39 +293,119 @@ def _format_decimals(found: Guess, columns: Sequence[Column]) -> str:
     return line if many and found.value else f"# {line}"
 
 
+class _Fit(NamedTuple):
+    """How the codes of one column of a file fit those of a dimension."""
+
+    levels: list[str]
+    """Columns of the file from its first to this one."""
+    lacks: list[str]
+    """Codes of the records that the column does not have."""
+    zeros: dict[str, str]
+    """Codes of the records that lost leading zeros -> the code of the file."""
+
+
+def _fit_file(guessed: DimensionGuess, file: Path) -> _Fit | None:
+    """Return how a file's best column fits a dimension; None if it has few of its codes."""
+    fits, names = [], []
+    for name, column in read_frame(file).items():
+        names.append(name)
+        known = encode_frame_column(column)[0]
+        lacks = [code for code in guessed.column.codes if code not in set(known)]
+        zeros = match_leading_zeros(sorted(lacks), known)
+        if len(lacks) - len(zeros) <= (1.0 - _NEARLY_ALL) * guessed.column.distinct:
+            fits.append(_Fit(list(names), sorted(code for code in lacks if code not in zeros), zeros))
+    return min(fits, key=lambda fit: (len(fit.lacks), len(fit.zeros)), default=None)
+
+
 def _find_levels(guessed: DimensionGuess, correspondences: Sequence[Path]) -> tuple[Path, list[str]] | None:
     """Return the file that has every code of a dimension in one of its columns, and its columns down to that one."""
     for file in correspondences:
-        names: list[str] = []
-        for name, column in read_frame(file).items():
-            names.append(name)
-            if set(guessed.column.codes) <= set(encode_frame_column(column)[0]) and len(names) >= len(guessed.levels):
-                return file, names
+        fit = _fit_file(guessed, file)
+        if fit is not None and not fit.lacks and len(fit.levels) >= len(guessed.levels):
+            return file, fit.levels
     return None
 
 
-def _describe_unused(
+def _describe_files(
     correspondences: Sequence[Path], nests: Mapping[str, Any], dimensions: Sequence[DimensionGuess]
 ) -> Iterator[str]:
-    """Say why a given file is not used: codes of the records that it lacks, or no column with its codes."""
+    """Say which codes a used file spells differently, and why a file is not used and what to do."""
     for file in correspondences:
-        if any(n is not None and n[0] == file for n in nests.values()):
+        fits = [(d, fit) for d in dimensions if (fit := _fit_file(d, file)) is not None]
+        used = [(d, fit) for d, fit in fits if (found := nests[d.column.name]) is not None and found[0] == file]
+        for d, fit in used:
+            if fit.zeros:
+                pairs = _list_codes([f"{code} for {full}" for code, full in fit.zeros.items()])
+                yield f"{file.name}: {d.column.name} has {pairs} (leading zeros lost?); the file's codes are used."
+        if used:
             continue
-        known = [set(encode_frame_column(column)[0]) for column in read_frame(file).values()]
-        near = [
-            (d.column.name, sorted(set(d.column.codes) - codes)) for d in dimensions for codes in known
-            if len(set(d.column.codes) & codes) >= _NEARLY_ALL * d.column.distinct
-        ]  # fmt: skip
-        if not near:
+        if not fits:
             yield f"{file.name}: no column of the records has its codes; it is not used."
             continue
-        name, lacks = min(near, key=lambda pair: len(pair[1]))
-        if not lacks:
-            yield f"{file.name}: the records have the levels of {name} themselves; it is not used."
+        d, fit = min(fits, key=lambda pair: len(pair[1].lacks))
+        name = d.column.name
+        if not fit.lacks:
+            levels = " > ".join(d.levels)
+            yield f"{file.name}: the records have the levels of {name} themselves ({levels}); it is not used."
             continue
-        zeros = any(code.zfill(width) in codes for code in lacks for codes in known for width in (2, 3, 4, 5))
-        hint = " (leading zeros lost?)" if zeros else ""
-        yield f"{file.name}: lacks the codes {', '.join(lacks[:3])} of {name}{hint}; it is not used."
+        listed = _list_codes(fit.lacks)
+        yield f"{file.name}: lacks the codes {listed} of {name}; it is not used. Add a row for each, then run it again."
+
+
+def _list_codes(codes: Sequence[str]) -> str:
+    """Return at most five codes, and the number of others."""
+    more = f" and {len(codes) - _SHOWN} more" if len(codes) > _SHOWN else ""
+    return ", ".join(codes[:_SHOWN]) + more
+
+
+_SHOWN = 5
+"""Maximum number of codes to list in a message."""
+
+
+def _offer_incomplete_files(
+    guessed: DimensionGuess, folder: Path, correspondences: Sequence[Path], nests: tuple[Path, list[str]] | None
+) -> str:
+    """Return lines, switched off, with a file that lacks a few codes of a dimension, and what to do to use it."""
+    lines = []
+    for file in correspondences if nests is None else ():
+        fit = _fit_file(guessed, file)
+        if fit is not None and fit.lacks and len(fit.levels) >= len(guessed.levels):
+            listed = _list_codes(fit.lacks)
+            lines.append(f"# {file.name} lacks the codes {listed}. To use it, add a row for each, then:")
+            lines.append(f"# hierarchy = {format_value(os.path.relpath(file, folder))}")
+            lines.append(f"# levels = {format_value(fit.levels)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _choose_linked_tables(
+    dims: Sequence[DimensionGuess], active: Sequence[DimensionGuess], correspondences: Sequence[Path]
+) -> list[tuple[DimensionGuess, ...]]:
+    """Return linked tables if a dimension that a user gave a file for does not fit into the first table.
+
+    Every dimension with levels is crossed with every other active one, as in a publication of activity by size,
+    activity by legal form, region by size and region by legal form.
+    """
+    given = [d for d in dims[:_MAX_DIMENSIONS] if any(_fit_file(d, file) is not None for file in correspondences)]
+    if all(d in active or d.unlikely for d in given):
+        return []
+    deep = [d for d in dims if (d in active and d.levels) or (d in given and not d.unlikely)]
+    flat = [d for d in active if d not in deep]
+    return [(d, other) for d in deep for other in flat] or [(d,) for d in deep]
+
+
+def _describe_linked_tables(linked: Sequence[Sequence[DimensionGuess]]) -> Iterator[str]:
+    if linked:
+        names = "; ".join(" by ".join(d.column.name for d in table) for table in linked)
+        yield f"{len(linked)} linked tables, because one with all dimensions would have too many cells: {names}."
+
+
+def _format_linked_tables(linked: Sequence[Sequence[DimensionGuess]]) -> str:
+    if not linked:
+        return ""
+    lines = ["# Linked tables, protected together; without them, one table has all dimensions."]
+    for table in linked:
+        lines += ["[[tables]]", f"dimensions = {format_value([d.column.name for d in table])}", ""]
+    return "\n".join(lines)
 
 
 def _format_dimension(
@@ -336,6 +420,10 @@ def _format_dimension(
             f"{off}hierarchy = {format_value(os.path.relpath(file, folder))}    # it has all codes of the column"
         )
         lines.append(f"{off}levels = {format_value(levels)}    # its columns, from coarse to fine")
+        fit = _fit_file(guessed, file)
+        if fit is not None and fit.zeros:
+            pairs = _list_codes([f"{code} is {full}" for code, full in fit.zeros.items()])
+            lines.append(f"{off}leading_zeros = true    # the records lost them: {pairs}")
     else:
         lines += [f"{off}{line}" if on else f"# {line}" for line, on in _format_hierarchy_lines(guessed, path, folder)]
     gaps = guessed.column.gaps
